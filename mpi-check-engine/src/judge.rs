@@ -72,6 +72,7 @@ impl Picture {
         let Need::Message(wanted) = need else { return false };
         // It is the message of another receive if that was posted first.
         !wanted.is_open()
+            && self.under_way.iter().any(|message| wanted.is_met_by(message, at))
             && self.ranks[at].open == 0
             && !self.unsent.iter().any(|channel| wanted.is_met_by(channel, at))
     }

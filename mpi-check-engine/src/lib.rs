@@ -46,6 +46,9 @@
 //!   one. In which order receives were posted is not in the picture.
 //! * Only members of a communicator send on it, and only members come to its operations. Where they are known, an operation that
 //!   all must come to cannot end once one of them can never come.
+//! * MPI may have a copy of what a standard send sends (MPI-5.0, section 3.4). A call that does nothing but send stands because
+//!   it has none. One that waits for other things, too, as `MPI_Sendrecv` and `MPI_Waitall` do, waits for its standard sends only if all
+//!   else is there for sure.
 //! * A receive that waits may get a message only if it asks for it. Receives that are pending besides may ask for anything, and
 //!   [`Rank::open`] says how many there are.
 //! * A root may leave `MPI_Bcast` before others come, and may not (MPI-5.0, section 6.1). No right program leans on either, so whoever has

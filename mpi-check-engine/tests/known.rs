@@ -155,6 +155,43 @@ fn a_wait_for_several_needs_a_message_for_each() {
     assert_eq!(with(blocked(vec![from(1, 0), from(1, 0)]), &[message]), [0]);
 }
 
+/// 3.4: a standard send may be through, as MPI has a copy, while its call waits for something else.
+#[test]
+fn a_standard_send_holds_up_nobody_who_waits_for_something_else() {
+    // MPI_Sendrecv to one that is in MPI_Finalize, from one that computes.
+    let of = |needs: Vec<Need>| {
+        let mut of = picture(vec![blocked(needs), over(), running()]);
+        of.under_way = vec![sent(0, 1, 0)];
+        of.channels = BTreeMap::from([(10, sent(0, 1, 0))]);
+        of.unasked = vec![10];
+        of
+    };
+    let receiver = Need::Receiver { key: 10, target: 1 };
+    let mut both = of(vec![receiver, from(2, 0)]);
+    assert_eq!(stuck(&both), []);
+    // A synchronous one is not.
+    both.synchronous.insert(10);
+    assert_eq!(stuck(&both), [0]);
+    both.synchronous.clear();
+    // What it receives is there: that it stands shows that MPI has no copy.
+    both.under_way.push(sent(2, 0, 0));
+    assert_eq!(stuck(&both), [0]);
+    // There is another receive for that message, or may be.
+    both.unsent = vec![sent(2, 0, 0)];
+    assert_eq!(stuck(&both), []);
+    both.unsent.clear();
+    both.ranks[0].open = 1;
+    assert_eq!(stuck(&both), []);
+    // Of two sends, one may be through.
+    let other = Need::Receiver { key: 11, target: 2 };
+    let mut two = of(vec![receiver, other]);
+    two.unasked.push(11);
+    assert_eq!(stuck(&two), []);
+    two.ranks[2] = over();
+    assert_eq!(stuck(&two), [0]);
+    assert_eq!(stuck(&of(vec![receiver])), [0]);
+}
+
 /// How many messages there are is told with what is found.
 #[test]
 fn the_first_need_that_is_not_met_is_told() {

@@ -181,7 +181,8 @@ struct Process {
     locks: Vec<(u64, Option<u32>, bool)>,
 }
 
-/// All that MPI knows, in the order in which it came.
+/// All that MPI knows. Messages of one rank and receives of one rank are in their order; which of two ranks was first makes no
+/// difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     processes: Vec<Process>,
@@ -201,14 +202,38 @@ pub(crate) enum Event {
     Return(usize, Option<usize>),
 }
 
+/// Communicator, source, target and tag.
+type Line = (usize, usize, usize, i64);
+
+/// A receive that is pending, as `mpi-check` has it.
+#[derive(Debug, Clone)]
+struct Pending {
+    rank: usize,
+    step: usize,
+    comm: usize,
+    from: Option<usize>,
+    tag: Option<i64>,
+    /// The message's on its channel; `None` if it may get any that fits.
+    number: Option<u64>,
+}
+
+impl Pending {
+    fn may_get(&self, (comm, source, target, tag): Line) -> bool {
+        self.rank == target
+            && self.comm == comm
+            && self.from.is_none_or(|from| from == source)
+            && self.tag.is_none_or(|of| of == tag)
+    }
+}
+
 /// What `mpi-check` writes down.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Notes {
-    sent: BTreeMap<(usize, usize, usize, i64), u64>,
-    received: BTreeMap<(usize, usize, usize, i64), u64>,
-    loose: BTreeSet<(usize, usize, usize, i64)>,
-    /// Receives that are pending, in their order: rank, step, communicator, source, tag, number.
-    pending: Vec<(usize, usize, usize, Option<usize>, Option<i64>, Option<u64>)>,
+    sent: BTreeMap<Line, u64>,
+    received: BTreeMap<Line, u64>,
+    loose: BTreeSet<Line>,
+    /// In their order.
+    pending: Vec<Pending>,
     /// By keys: whose, sent, asked for.
     slots: BTreeMap<u64, (Channel, bool, bool)>,
     /// The keys of messages of sends that are told to be synchronous.
@@ -216,8 +241,6 @@ pub(crate) struct Notes {
     /// The keys of messages, by who has sent them.
     keys: BTreeMap<(usize, usize), u64>,
 }
-
-type Line = (usize, usize, usize, i64);
 
 fn identity(comm: usize) -> u64 {
     comm as u64 + 100
@@ -241,25 +264,12 @@ impl Notes {
         self.slots.entry(key).or_insert((channel(line), false, false)).1 = true;
     }
 
-    fn may_get(
-        of: &(usize, usize, usize, Option<usize>, Option<i64>, Option<u64>),
-        (comm, source, target, tag): Line,
-    ) -> bool {
-        of.0 == target
-            && of.2 == comm
-            && of.3.is_none_or(|from| from == source)
-            && of.4.is_none_or(|of| of == tag)
-    }
-
     fn posts(&mut self, receive: &Receive) {
         let Receive { rank, step, comm, from, tag, .. } = *receive;
         let line = from.zip(tag).map(|(from, tag)| (comm, from, rank, tag));
         let number = line.filter(|line| {
-            let is_open = |of: &&_| {
-                let of: &(usize, usize, usize, Option<usize>, Option<i64>, Option<u64>) = of;
-                of.5.is_none() && Self::may_get(of, *line)
-            };
-            !self.loose.contains(line) && !self.pending.iter().any(|of| is_open(&of))
+            let is_open = |of: &Pending| of.number.is_none() && of.may_get(*line);
+            !self.loose.contains(line) && !self.pending.iter().any(is_open)
         });
         let number = number.map(|line| {
             let number = self.received.entry(line).or_default();
@@ -269,21 +279,21 @@ impl Notes {
             slot.or_insert((channel(line), false, false)).2 = true;
             number
         });
-        self.pending.push((rank, step, comm, from, tag, number));
+        self.pending.push(Pending { rank, step, comm, from, tag, number });
     }
 
     fn receives(&mut self, rank: usize, step: usize, message: &Message) {
         let line = (message.comm, message.by.0, rank, message.tag);
-        let at = self.pending.iter().position(|of| (of.0, of.1) == (rank, step)).unwrap();
+        let at = self.pending.iter().position(|of| (of.rank, of.step) == (rank, step)).unwrap();
         let of = self.pending.remove(at);
         let is_loose = self.loose.contains(&line);
-        let number = match of.5 {
+        let number = match of.number {
             Some(number) => (!is_loose).then_some(number),
             None => {
                 let number = self.received.entry(line).or_default();
                 *number += 1;
                 let number = *number;
-                if is_loose || self.pending[..at].iter().any(|of| Self::may_get(of, line)) {
+                if is_loose || self.pending[..at].iter().any(|of| of.may_get(line)) {
                     self.loose.insert(line);
                     None
                 } else {
@@ -303,7 +313,7 @@ impl Notes {
 
     /// Are the receives of a rank that are pending all in its call?
     fn has_other(&self, rank: usize, steps: &[usize]) -> bool {
-        self.pending.iter().any(|of| of.0 == rank && !steps.contains(&of.1))
+        self.pending.iter().any(|of| of.rank == rank && !steps.contains(&of.step))
     }
 }
 
@@ -494,12 +504,14 @@ impl<'a> Simulation<'a> {
             | Op::Isend { comm, to, tag, .. }
             | Op::Sendrecv { comm, to, tag, .. } => {
                 let (by, comm, tag) = ((rank, step), *comm, *tag);
-                self.world.messages.push(Message { by, to: *to, comm, tag, given: None });
+                let message = Message { by, to: *to, comm, tag, given: None };
+                let at = self.world.messages.partition_point(|it| it.by < by);
+                self.world.messages.insert(at, message);
                 if writes {
                     self.notes.sends(by, (comm, rank, *to, tag));
                 }
                 // Some of those that are not buffered are synchronous.
-                let is_synchronous = (rank + step) % 2 == 0
+                let is_synchronous = (rank + step).is_multiple_of(2)
                     && matches!(
                         op,
                         Op::Send { is_buffered: false, .. } | Op::Isend { is_buffered: false, .. }
@@ -522,7 +534,9 @@ impl<'a> Simulation<'a> {
             if writes {
                 self.notes.posts(&receive);
             }
-            self.world.receives.push(receive);
+            let is_before = |it: &Receive| (it.rank, it.step) < (rank, step);
+            let at = self.world.receives.partition_point(is_before);
+            self.world.receives.insert(at, receive);
         }
         let process = &mut self.world.processes[rank];
         process.is_in_call = true;
@@ -680,12 +694,19 @@ impl<'a> Simulation<'a> {
         let mut known = HashSet::from([begin.world.clone()]);
         let mut rest = vec![begin];
         while let Some(now) = rest.pop() {
-            for event in now.events() {
+            let events = now.events();
+            for event in &events {
                 if let Event::Return(rank, _) = event
-                    && ranks.contains(&rank)
+                    && ranks.contains(rank)
                 {
-                    return Ok(Some(rank));
+                    return Ok(Some(*rank));
                 }
+            }
+            // That a call begins takes nothing from anybody and changes nothing for others that they could do before: whatever
+            // can happen without it can happen after it.
+            let begins = events.iter().position(|event| matches!(event, Event::Begin(_)));
+            let events = begins.map_or(&events[..], |at| &events[at..=at]);
+            for event in events.iter().copied() {
                 let mut next = now.clone();
                 next.happen(event, false);
                 if known.insert(next.world.clone()) {
@@ -773,7 +794,7 @@ impl<'a> Simulation<'a> {
 
     fn rank(&self, rank: usize) -> Rank {
         let process = &self.world.processes[rank];
-        let open = self.notes.pending.iter().filter(|of| of.0 == rank && of.5.is_none());
+        let open = self.notes.pending.iter().filter(|of| of.rank == rank && of.number.is_none());
         let lock = |it: &(u64, Option<u32>, bool)| Lock::new(it.0, it.1, it.2);
         let entered = process.numbers.iter().map(|(comm, number)| mpi_check_engine::Entered {
             identity: identity(*comm),
@@ -841,14 +862,14 @@ impl<'a> Simulation<'a> {
 
     /// Is a rank the root of an operation, by its own program?
     fn is_root(&self, rank: usize, comm: usize, number: u64) -> bool {
-        let of_comm = self.programs.of_ranks[rank].iter().filter_map(|op| match op {
+        let mut of_comm = self.programs.of_ranks[rank].iter().filter_map(|op| match op {
             Op::Collective { comm: of, kind, root } if *of == comm => {
                 Some(matches!(kind, Kind::Bcast | Kind::Reduce) && *root == rank)
             }
             Op::Ibarrier { comm: of } if *of == comm => Some(false),
             _ => None,
         });
-        of_comm.skip(number as usize - 1).next() == Some(true)
+        of_comm.nth(number as usize - 1) == Some(true)
     }
 }
 

@@ -35,10 +35,10 @@
 //! # What is said, and why it is true
 //!
 //! A rank *can go on* if it runs, if what its call needs is there, or if somebody who can go on may still do it: whoever runs may do
-//! anything that MPI allows. So the judge begins with those who run and adds others until nobody can be added. Those that
-//! wait and are left need, each of them, what only ranks can give that are left, too, or that are over: none of them can be the first to go
-//! on, whatever the others do. What is not known counts as if it may happen. So nobody is named who can go on, as long as the picture is true,
-//! but not all are named who cannot.
+//! anything that MPI allows. So the judge begins with those who run and adds others until nobody can be added. Those that wait and
+//! are left need, each of them, what only ranks can give that are left, too, or that are over: none of them can be the first to
+//! go on, whatever the others do. What is not known counts as if it may happen. So nobody is named who can go on, as long as the
+//! picture is true, but not all are named who cannot.
 //!
 //! Some finer points:
 //!

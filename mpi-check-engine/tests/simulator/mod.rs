@@ -633,7 +633,8 @@ impl<'a> Simulation<'a> {
     }
 
     /// Is there somebody whose call may end now, and who only waits besides for what MPI has a copy of? That it stands for a while
-    /// shows that it has none, so that such a moment is not judged.
+    /// shows that it has none, so that such a moment is not judged. Nor is one at which a sender's message was received and the notes may
+    /// have taken another one of its channel for it: the call returns by itself.
     pub(crate) fn is_about_to_return(&self) -> bool {
         let is_buffered = |rank: usize| match self.op(rank) {
             Some(Op::Sendrecv { is_buffered, .. }) => *is_buffered,
@@ -648,7 +649,7 @@ impl<'a> Simulation<'a> {
         };
         self.events().into_iter().any(|event| match event {
             Event::Begin(_) => false,
-            Event::Return(rank, _) => is_buffered(rank),
+            Event::Return(rank, _) => is_buffered(rank) || !self.notes.loose.is_empty(),
             Event::Give(receive, _) => {
                 let rank = self.world.receives[receive].rank;
                 self.world.processes[rank].is_in_call && is_buffered(rank)

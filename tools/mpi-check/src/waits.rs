@@ -1,10 +1,10 @@
 //! What each rank waits for, and deadlocks: who can never go on.
 //!
 //! Each rank writes what its blocking call needs to shared memory. A thread of one rank of the host looks at them four
-//! times a second. It reads memory, calls no MPI and sends nothing. What it has read is a picture, of which `mpi-check-engine`
-//! judges: a rank can go on if it is not in a blocking call, if
-//! what it needs is there, or if somebody who can go on may still do it. What is not known counts as able to go on. Those
-//! that are left, and have been at the same call in five looks, wait for ever, however busy the machine is.
+//! times a second. It reads memory, calls no MPI and sends nothing. What it has read is a picture, by which `mpi-check-engine`
+//! judges: a rank can go on if it is not in a blocking call, if what it needs is there, or if somebody who can go on may
+//! still do it. What is not known counts as able to go on. Those that are left, and have been at the same call in five
+//! looks, wait for ever, however busy the machine is.
 //!
 //! A process may leave a collective operation before others come to it, or may not: no program may lean on either. So whoever has
 //! stood in one for fifteen looks counts as waiting for all. Whoever has looked for something again and again for forty looks

@@ -54,6 +54,7 @@ const NAMED: &[&str] = &[
     "docs/schemas/mpi-tool-trace-1.json",
     "system-tests/tests/programs/*",
     "system-tests/tests/visibility/rsmpi/Cargo.lock",
+    "mpi-check-engine/LICENSE-*",
     "mpi-tool-layer/LICENSE-*",
     "mpi-tool-python/LICENSE-*",
     "mpi-tool/LICENSE-*",

@@ -11,6 +11,7 @@ mod values;
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
+    fence,
 };
 
 use mpi_facts::{NONE, Timing};
@@ -248,14 +249,11 @@ fn key_of(identity: u64, number: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xc4ce_b9fe_1a85_ec53) | 1
 }
 
-/// Has an operation ended, or has its root come if that is enough?
-pub(crate) fn is_over(identity: u64, number: u64, root_only: bool) -> bool {
+/// Has an operation ended?
+pub(crate) fn is_over(identity: u64, number: u64) -> bool {
     let key = key_of(identity, number);
     let bucket = &shared().collectives[bucket_of(key)];
-    let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Acquire) == key) else {
-        return true;
-    };
-    root_only && slot.root_is_here.load(Acquire) != 0
+    !bucket.slots.iter().any(|slot| slot.key.load(Acquire) == key)
 }
 
 fn meet(
@@ -327,6 +325,10 @@ pub(crate) struct UnderWay {
     pub(crate) first: (u32, Mark),
     /// A bit for each of the first 64 ranks of the world that has come.
     pub(crate) here: u64,
+    /// How many must come.
+    pub(crate) expected: u32,
+    /// The root has come.
+    pub(crate) root_is_here: bool,
 }
 
 /// What is known of an operation, if not all have come to it.
@@ -335,11 +337,16 @@ pub(crate) fn under_way(identity: u64, number: u64) -> Option<UnderWay> {
     let bucket = &shared().collectives[bucket_of(key)];
     let slot = bucket.slots.iter().find(|slot| slot.key.load(Acquire) == key)?;
     let mark = Mark { module: slot.module.load(Relaxed), offset: slot.offset.load(Relaxed) };
-    Some(UnderWay {
+    let found = UnderWay {
         function: FunctionId::from_index(slot.function.load(Relaxed) as usize)?,
         first: (slot.rank.load(Relaxed), mark),
         here: slot.here.load(Relaxed),
-    })
+        expected: slot.expected.load(Relaxed),
+        root_is_here: slot.root_is_here.load(Relaxed) != 0,
+    };
+    // The last one may have come meanwhile, and another operation may have got the place.
+    fence(Acquire);
+    (slot.key.load(Relaxed) == key).then_some(found)
 }
 
 impl Slot {

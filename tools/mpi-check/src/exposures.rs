@@ -63,13 +63,13 @@ pub(crate) fn note(key: u64) {
     }
 }
 
-/// Has it happened so often? Yes if nobody knows.
-pub(crate) fn has_happened(key: u64, count: u64) -> bool {
+/// How often has it happened? `None` if nobody knows.
+pub(crate) fn count(key: u64) -> Option<u64> {
     if shared().has_reached(limit::EXPOSURES) {
-        return true;
+        return None;
     }
     let known = bucket(key).slots.iter().find(|slot| slot.key.load(Acquire) == key);
-    known.is_some_and(|known| known.count.load(Acquire) >= count)
+    Some(known.map_or(0, |known| known.count.load(Acquire)))
 }
 
 /// The window is gone for all who ask.

@@ -108,7 +108,7 @@ pub(crate) fn left() -> Option<Collective> {
         state.last = state.entering.take();
         let (collective, _) = state.last?;
         let is_over = !shared().has_reached(limit::COLLECTIVES)
-            && collectives::is_over(collective.0, collective.1, false);
+            && collectives::is_over(collective.0, collective.1);
         is_over.then(|| {
             state.passed = collective;
             collective

@@ -39,20 +39,12 @@ use slot::has;
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
 pub(crate) use elsewhere::{await_records, posted};
 pub(crate) use matched::{matched, receive_matched, report_taken};
+pub(crate) use mpi_check_engine::{Channel, Wanted};
 pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use slot::Slot;
 pub(crate) use table::Table;
-pub(crate) use under_way::{keys, nearly, posted_by, report_lost, sent_as, under_way};
-
-/// From whom to whom, by ranks of the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Channel {
-    pub(crate) identity: u64,
-    pub(crate) source: u32,
-    pub(crate) target: u32,
-    pub(crate) tag: i64,
-}
+pub(crate) use under_way::{keys, nearly, posted_by, report_lost, sent_as, under_way, unsent};
 
 /// What one side says of the data.
 #[derive(Debug, Clone, Copy)]
@@ -118,16 +110,6 @@ impl Receive {
         let (source, tag) = (self.source?, self.tag?);
         Some(Channel { identity: self.identity, source, target: rank(), tag })
     }
-}
-
-/// What a receive asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    pub(crate) identity: u64,
-    /// `None` for anybody.
-    pub(crate) source: Option<u32>,
-    /// `None` for any.
-    pub(crate) tag: Option<i64>,
 }
 
 /// What a call that looks for a message asks for.

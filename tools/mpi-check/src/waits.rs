@@ -1,9 +1,10 @@
 //! What each rank waits for, and deadlocks: who can never go on.
 //!
 //! Each rank writes what its blocking call needs to shared memory. A thread of one rank of the host looks at them four
-//! times a second. It reads memory, calls no MPI and sends nothing. A rank can go on if it is not in a blocking call, if
-//! what it needs is there, or if somebody who can go on may still do it. What is not known counts as able to go on. Those
-//! that are left, and have been at the same call in five looks, wait for ever, however busy the machine is.
+//! times a second. It reads memory, calls no MPI and sends nothing. What it has read is a picture, by which `mpi-check-engine`
+//! judges: a rank can go on if it is not in a blocking call, if what it needs is there, or if somebody who can go on may
+//! still do it. What is not known counts as able to go on. Those that are left, and have been at the same call in five
+//! looks, wait for ever, however busy the machine is.
 //!
 //! A process may leave a collective operation before others come to it, or may not: no program may lean on either. So whoever has
 //! stood in one for fifteen looks counts as waiting for all. Whoever has looked for something again and again for forty looks
@@ -14,14 +15,16 @@ mod locks;
 mod polls;
 mod seen;
 mod tasks;
+mod tell;
 
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use mpi_check_engine::{Exchange, Patience, State, Waiting};
 use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
 use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
@@ -30,16 +33,16 @@ use smallvec::SmallVec;
 use crate::arguments::Checked;
 use crate::comms::Comm;
 use crate::findings::rank;
-use crate::messages::{Receive, Send, Wanted};
+use crate::messages::{Receive, Send};
 use crate::neighbors::Neighbors;
 use crate::objects;
 use crate::places::Mark;
 use crate::sanitizer;
 use crate::shared::{RANKS, limit, shared};
 pub(crate) use hosts::remove as remove_exchanged;
-pub(crate) use locks::{Lock, locked, unlocked};
+pub(crate) use locks::{locked, unlocked};
+pub(crate) use mpi_check_engine::{Lock, Need};
 pub(crate) use polls::{found, is_poll, looked};
-use seen::Seen;
 pub(crate) use tasks::starting;
 
 /// How many needs of one call are kept.
@@ -86,89 +89,14 @@ struct EnteredState {
     size: AtomicU64,
 }
 
+/// [`State`] as shared memory has it.
 mod state {
-    /// In its own code, or in a call that waits for nobody.
-    pub(super) const RUNNING: u32 = 0;
-    pub(super) const BLOCKED: u32 = 1;
-    /// In `MPI_Finalize`, or past it.
-    pub(super) const OVER: u32 = 2;
-    /// It looks for something, again and again, and does nothing else.
-    pub(super) const POLLING: u32 = 3;
-}
+    use mpi_check_engine::State;
 
-/// What a call needs to return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Nothing, or nobody knows.
-    Nothing,
-    /// A message.
-    Message(Wanted),
-    /// Somebody who receives a message, by its key.
-    Receiver { key: u64, target: u32 },
-    /// All others in a collective operation, or its root.
-    Collective { identity: u64, number: u64, root: Option<u32> },
-    /// No data, or nobody knows whether any: but all others must call the collective operation before they are through.
-    Attendance { identity: u64, number: u64 },
-    /// A rank that posts a window so often.
-    Post { key: u64, count: u64, rank: u32 },
-    /// A rank that completes its epoch with this one so often.
-    Completion { key: u64, count: u64, rank: u32 },
-    /// A rank that comes to a collective operation.
-    Entered { identity: u64, number: u64, rank: u32 },
-    /// All who have locked a target of a window, or all of them, in a way that excludes this lock.
-    Unlocked(locks::Lock),
-    /// Partitions that are not ready, which only this process can make ready.
-    Unready,
-    /// All processes of the group that this one's group meets in its call of a number.
-    OtherGroup { identity: u64, number: u64 },
-}
-
-impl Need {
-    /// As a kind and three words.
-    fn to_words(self) -> (u32, [u64; 3]) {
-        match self {
-            Self::Nothing => (0, [0; 3]),
-            Self::Message(Wanted { identity, source, tag }) => {
-                let source = source.map_or(u64::MAX, u64::from);
-                (1, [identity, source, tag.map_or(u64::MAX, |tag| tag as u64)])
-            }
-            Self::Receiver { key, target } => (2, [key, target.into(), 0]),
-            Self::Collective { identity, number, root } => {
-                (3, [identity, number, root.map_or(u64::MAX, u64::from)])
-            }
-            Self::Post { key, count, rank } => (4, [key, count, rank.into()]),
-            Self::Completion { key, count, rank } => (5, [key, count, rank.into()]),
-            Self::Entered { identity, number, rank } => (6, [identity, number, rank.into()]),
-            Self::Unlocked(lock) => (7, lock.to_words()),
-            Self::Unready => (8, [0; 3]),
-            Self::OtherGroup { identity, number } => (9, [identity, number, 0]),
-            Self::Attendance { identity, number } => (10, [identity, number, 0]),
-        }
-    }
-
-    fn from_words(kind: u32, [one, two, three]: [u64; 3]) -> Self {
-        match kind {
-            1 => Self::Message(Wanted {
-                identity: one,
-                source: (two != u64::MAX).then_some(two as u32),
-                tag: (three != u64::MAX).then_some(three as i64),
-            }),
-            2 => Self::Receiver { key: one, target: two as u32 },
-            3 => Self::Collective {
-                identity: one,
-                number: two,
-                root: (three != u64::MAX).then_some(three as u32),
-            },
-            4 => Self::Post { key: one, count: two, rank: three as u32 },
-            5 => Self::Completion { key: one, count: two, rank: three as u32 },
-            6 => Self::Entered { identity: one, number: two, rank: three as u32 },
-            7 => Self::Unlocked(locks::Lock::from_words([one, two, three])),
-            8 => Self::Unready,
-            9 => Self::OtherGroup { identity: one, number: two },
-            10 => Self::Attendance { identity: one, number: two },
-            _ => Self::Nothing,
-        }
-    }
+    pub(super) const RUNNING: u32 = State::Running as u32;
+    pub(super) const BLOCKED: u32 = State::Blocked as u32;
+    pub(super) const OVER: u32 = State::Over as u32;
+    pub(super) const POLLING: u32 = State::Polling as u32;
 }
 
 #[repr(C)]
@@ -453,26 +381,18 @@ pub(crate) fn stop() {
     IS_OVER.store(true, Release);
 }
 
-/// How many looks must show the same.
-const LOOKS: u32 = 5;
-/// The same where somebody is in an operation that need not wait, and does.
-const STRICT: u32 = 15;
-/// The same where somebody polls.
-const POLLS: u32 = 40;
-
-/// What counts as waiting.
-pub(super) struct How {
-    /// All must come to a collective operation in which somebody stands.
-    is_strict: bool,
-    /// Those who poll, and have done so often.
-    polling: Vec<usize>,
+/// What a rank of this host waits for, and since when, in calls.
+fn waiting(rank: usize) -> Option<Waiting> {
+    let of = &shared().ranks[rank];
+    State::from_number(of.state.load(Acquire))
+        .waits()
+        .then(|| (rank as u32, of.sequence.load(Acquire)))
 }
 
 fn watch() {
-    let mut before: Vec<(u32, u64)> = Vec::new();
-    let mut same = 0;
-    let mut exchange = hosts::Exchange::default();
-    let mut polls = polls::Rates::default();
+    let begin = Instant::now();
+    let mut patience = Patience::default();
+    let mut exchange = Exchange::default();
     tasks::note_helper();
     let _quiet = sanitizer::Quiet::begin();
     while !IS_OVER.load(Acquire) {
@@ -481,44 +401,29 @@ fn watch() {
         if !(shared.is_whole() || crate::hosts::is_on())
             || shared.has_reached(limit::MESSAGES | limit::DOUBT | limit::COLLECTIVES)
         {
-            before.clear();
+            patience.forget();
             continue;
         }
         let size = (shared.size.load(Relaxed) as usize).min(RANKS);
-        let blocked = |rank: usize| {
-            let of = &shared.ranks[rank];
-            matches!(of.state.load(Acquire), state::BLOCKED | state::POLLING)
-                .then(|| (rank as u32, of.sequence.load(Acquire)))
-        };
-        let waiting: Vec<_> = (0..size).filter_map(blocked).collect();
         // Others may wait for what ranks of this host will not do any more.
         let is_over = || {
-            let here = (0..size).filter(|rank| !crate::hosts::is_elsewhere(*rank as u32));
+            let mut here = (0..size).filter(|rank| !crate::hosts::is_elsewhere(*rank as u32));
             let state = |rank: usize| shared.ranks[rank].state.load(Acquire);
-            crate::hosts::is_on() && here.into_iter().all(|rank| state(rank) == state::OVER)
+            crate::hosts::is_on() && here.all(|rank| state(rank) == state::OVER)
         };
-        if waiting.is_empty() && !is_over() || waiting != before {
-            before = waiting;
-            same = 0;
+        let all = || (0..size).filter_map(waiting).collect::<Vec<_>>();
+        if !patience.look(all(), is_over) || IS_OVER.load(Acquire) {
             continue;
         }
-        same = (same + 1).min(POLLS);
-        if same == LOOKS {
-            polls.begin(size);
-        }
-        if same < LOOKS || IS_OVER.load(Acquire) {
-            continue;
-        }
-        let seen = Seen::of_host(size);
-        let polling = if same >= POLLS { polls.spinning(size) } else { Vec::new() };
-        let how = How { is_strict: same >= STRICT, polling };
-        let stuck = seen.stuck(&how);
-        let still: Vec<_> = (0..size).filter_map(blocked).collect();
-        if !stuck.is_empty() && still == before {
-            seen.tell(&stuck);
+        let seen = seen::of_host(size);
+        let how = patience.how(begin.elapsed(), &seen);
+        if let Some(found) = seen.standstill(&how)
+            && patience.is_same(&all())
+        {
+            tell::tell(&seen, &found);
             return;
         }
-        if exchange.look(&seen) {
+        if hosts::look(&mut exchange, &seen) {
             return;
         }
     }

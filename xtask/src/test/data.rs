@@ -167,6 +167,7 @@ pub(super) fn package_folders() -> BTreeMap<String, String> {
     };
     for folder in [
         "bench-harness",
+        "mpi-check-engine",
         "mpi-tool",
         "mpi-tool-layer",
         "mpi-tool-python",

@@ -23,8 +23,9 @@ pub(crate) enum Build {
 }
 
 /// Packages whose tests link no MPI.
-const NEUTRAL: [&str; 7] = [
+const NEUTRAL: [&str; 8] = [
     "system-tests",
+    "mpi-check-engine",
     "mpi-tool",
     "mpi-tool-python",
     "xtask",

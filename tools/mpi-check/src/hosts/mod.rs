@@ -93,9 +93,9 @@ pub(crate) fn is_elsewhere(rank: u32) -> bool {
     HOSTS.get().is_some_and(|hosts| hosts.of.get(rank as usize) != Some(&hosts.own))
 }
 
-/// Are two ranks of the world on different hosts?
-pub(crate) fn are_apart(one: u32, other: u32) -> bool {
-    HOSTS.get().is_some_and(|hosts| hosts.of.get(one as usize) != hosts.of.get(other as usize))
+/// The host of each of the first ranks of the world, by a number; nothing if there is one host only.
+pub(crate) fn of_ranks(size: usize) -> Vec<u32> {
+    HOSTS.get().map_or_else(Vec::new, |hosts| hosts.of.iter().take(size).copied().collect())
 }
 
 /// Are all of these on this host?

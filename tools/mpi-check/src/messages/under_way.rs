@@ -24,6 +24,12 @@ pub(crate) fn under_way() -> Vec<Channel> {
     .collect()
 }
 
+/// The channels of all messages that somebody has asked for and that were not sent.
+pub(crate) fn unsent() -> Vec<Channel> {
+    let is_unsent = |slot: &&Slot| !slot.is_sent() && slot.has.load(Relaxed) & has::POSTED != 0;
+    shared().messages.all().map(|(_, slot)| slot).filter(is_unsent).map(Slot::channel).collect()
+}
+
 /// The keys of all messages that are known: those that are under way and that nobody has asked for, and the others.
 pub(crate) fn keys() -> (Vec<u64>, Vec<u64>) {
     let (lost, others): (Vec<_>, Vec<_>) =
@@ -35,8 +41,7 @@ pub(crate) fn keys() -> (Vec<u64>, Vec<u64>) {
 /// A message that a rank has sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
-    pub(crate) identity: u64,
-    pub(crate) tag: i64,
+    pub(crate) channel: Channel,
     pub(crate) function: FunctionId,
     pub(crate) mark: Mark,
 }
@@ -44,8 +49,18 @@ pub(crate) struct Sent {
 impl Sent {
     fn of(slot: &Slot) -> Option<Self> {
         let sent = slot.sent.get(false).filter(|_| slot.is_sent())?;
-        let Channel { identity, tag, .. } = slot.channel();
-        Some(Self { identity, tag, function: sent.function, mark: sent.mark })
+        Some(Self { channel: slot.channel(), function: sent.function, mark: sent.mark })
+    }
+
+    /// Does the send wait for a receive, whatever MPI does?
+    pub(crate) fn is_synchronous(&self) -> bool {
+        use FunctionId::{
+            MPI_Issend, MPI_Issend_c, MPI_Ssend, MPI_Ssend_c, MPI_Ssend_init, MPI_Ssend_init_c,
+        };
+        matches!(
+            self.function,
+            MPI_Issend | MPI_Issend_c | MPI_Ssend | MPI_Ssend_c | MPI_Ssend_init | MPI_Ssend_init_c
+        )
     }
 }
 
@@ -91,8 +106,8 @@ pub(crate) fn nearly(rank: u32, wanted: Wanted) -> String {
     let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
     format!(
         ", and has one with tag {}{} from rank {} ({}{at})",
-        sent.tag,
-        names::on(sent.identity),
+        sent.channel.tag,
+        names::on(sent.channel.identity),
         slot.source.load(Relaxed),
         sent.function,
     )

@@ -1,11 +1,6 @@
-//! Ranks that look for something again and again, and do nothing else.
-//!
-//! A rank that polls may stop at any time, for a reason that no call shows: a file, a clock, a word in memory. So it counts as
-//! waiting only if it has done nothing else for ten seconds, without a pause between its looks, and if besides nobody else can
-//! do anything.
+//! Ranks that look for something again and again, and do nothing else: the engine says when they count as waiting.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::time::Instant;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use mpi_tool_layer::mpi_sys::{MPI_Request, c_int};
 use mpi_tool_layer::{Accepted, AnyCall, Call as _, FunctionId, Word as _};
@@ -16,7 +11,6 @@ use crate::arguments::Checked;
 use crate::messages;
 use crate::places::Mark;
 use crate::requests;
-use crate::shared::shared;
 
 /// Does the function look for something, and return at once?
 pub(crate) fn is_poll(function: FunctionId) -> bool {
@@ -126,31 +120,4 @@ fn go_on(own: &RankState, checked: &Checked<'_>, needs: &[Need], is_all: bool) {
     }
     own.sequence.fetch_add(1, Relaxed);
     own.count.store((count + new.len()) as u32, Release);
-}
-
-/// How often ranks had polled when they had stood for a while.
-#[derive(Default)]
-pub(super) struct Rates(Option<(Instant, Vec<u64>)>);
-
-/// Who polls less often does something else between, or sleeps.
-const LEAST_A_SECOND: f64 = 4000.0;
-
-impl Rates {
-    pub(super) fn begin(&mut self, size: usize) {
-        let polls = shared().ranks[..size].iter().map(|of| of.polls.load(Relaxed));
-        self.0 = Some((Instant::now(), polls.collect()));
-    }
-
-    /// The ranks that have polled without a pause since.
-    pub(super) fn spinning(&self, size: usize) -> Vec<usize> {
-        let Some((begin, before)) = &self.0 else { return Vec::new() };
-        let least = begin.elapsed().as_secs_f64() * LEAST_A_SECOND;
-        let is_spinning = |rank: &usize| {
-            let of = &shared().ranks[*rank];
-            let polls =
-                of.polls.load(Relaxed).saturating_sub(before.get(*rank).copied().unwrap_or(0));
-            of.state.load(Acquire) == state::POLLING && polls as f64 >= least
-        };
-        (0..size).filter(is_spinning).collect()
-    }
 }

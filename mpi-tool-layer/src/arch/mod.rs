@@ -50,7 +50,6 @@ pub(crate) mod words {
     /// The second argument of the last `MPI_Pcontrol`.
     pub(crate) const BESIDE_LEVEL: usize = 40;
     /// Where the last call returns to, on processors that have it in a register.
-    #[allow(dead_code, reason = "others find it where the stack ends")]
     pub(crate) const RETURNS_TO: usize = 48;
 }
 

@@ -1,4 +1,4 @@
-//! What the kit keeps of each thread: six words in thread-local storage, and memory that one of them leads to.
+//! What the kit keeps of each thread: seven words in thread-local storage, and memory that one of them leads to.
 //!
 //! The words are found at a distance from the thread pointer that the dynamic linker has put into the global offset table (the
 //! initial-exec model). All parts of the kit share them, so that a call of the application asks

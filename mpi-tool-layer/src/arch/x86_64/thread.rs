@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use crate::arch::words::{BESIDE_LEVEL, OUTER};
+use crate::arch::words::{OUTER, RETURNS_TO};
 
 /// How far the kit's words are from `fs`: the same in all threads and all the time, so that the compiler may ask once.
 #[inline(always)]
@@ -24,10 +24,10 @@ fn words() -> usize {
 /// One of this thread's words.
 #[inline(always)]
 pub(crate) fn word<const AT: usize>() -> usize {
-    const { assert!(AT <= BESIDE_LEVEL, "there are six words") };
+    const { assert!(AT <= RETURNS_TO, "there are seven words") };
     let word;
     // SAFETY: the assembly may only read, from memory that is there: `words` says how far from `fs` this thread has
-    // six words, and `AT` is one of them. Neither stack nor flags change.
+    // seven words, and `AT` is one of them. Neither stack nor flags change.
     unsafe {
         asm!(
             "mov {word}, qword ptr fs:[{words} + {at}]",
@@ -46,7 +46,7 @@ pub(crate) fn word<const AT: usize>() -> usize {
 /// What relies on the word may find this value there.
 #[inline(always)]
 pub(crate) unsafe fn set_word<const AT: usize>(value: usize) {
-    const { assert!(AT <= BESIDE_LEVEL, "there are six words") };
+    const { assert!(AT <= RETURNS_TO, "there are seven words") };
     // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. That the value may
     // be there says the caller.
     unsafe {
@@ -66,7 +66,7 @@ pub(crate) unsafe fn set_word<const AT: usize>(value: usize) {
 /// As of [`set_word`].
 #[inline(always)]
 pub(crate) unsafe fn set_word_again<const AT: usize>(value: usize) {
-    const { assert!(AT <= BESIDE_LEVEL, "there are six words") };
+    const { assert!(AT <= RETURNS_TO, "there are seven words") };
     // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. It loads the
     // distance again, which does not change: see `words`. That the value may be there says the caller.
     unsafe {
@@ -87,7 +87,7 @@ pub(crate) unsafe fn set_word_again<const AT: usize>(value: usize) {
 /// As of [`set_word`].
 #[inline(always)]
 pub(crate) unsafe fn clear_word<const AT: usize>() {
-    const { assert!(AT <= BESIDE_LEVEL, "there are six words") };
+    const { assert!(AT <= RETURNS_TO, "there are seven words") };
     // SAFETY: as in `set_word`.
     unsafe {
         asm!(
@@ -105,7 +105,7 @@ pub(crate) unsafe fn clear_word<const AT: usize>() {
 /// As of [`set_word`].
 #[inline(always)]
 pub(crate) unsafe fn clear_word_again<const AT: usize>() {
-    const { assert!(AT <= BESIDE_LEVEL, "there are six words") };
+    const { assert!(AT <= RETURNS_TO, "there are seven words") };
     // SAFETY: as in `set_word_again`.
     unsafe {
         asm!(

@@ -512,12 +512,13 @@ mod tests {
         known
     }
 
-    /// The call's return address may be another one than what stands where the stack pointer leads: so it is put there.
+    /// The call's return address may be another one than what stands where the stack pointer leads: so it is put there, and where processors look that have it in a register.
     fn find_at_once(cache: &SiteCache, stack: usize, returns_to: u64) -> Option<u32> {
         let place = with_exposed_provenance::<AtomicU64>(stack);
         // SAFETY: a word must be there: all calls of these tests are in the tests' own memory, which is used only by
         // them.
         unsafe {
+            arch::set_word::<{ arch::words::RETURNS_TO }>(returns_to as usize);
             let was = (*place).swap(returns_to, Relaxed);
             let found = cache.find(stack);
             (*place).store(was, Relaxed);

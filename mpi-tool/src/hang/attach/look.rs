@@ -14,8 +14,9 @@ use object::elf::{ELFCLASS64, ELFMAG, EM_X86_64, FileClass, Machine};
 use super::image::Images;
 use super::maps::{self, Mapping};
 use super::memory::Memory;
+use super::processor::is_untouched_by_stop;
 use super::python;
-use super::trace::{self, Failure, May, Registers, is_untouched_by_stop};
+use super::trace::{self, Failure, May, Registers};
 use super::unwind::{Copied, End, Loaded, Way};
 use crate::hang::process::{effort, started, state, threads};
 

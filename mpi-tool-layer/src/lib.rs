@@ -146,6 +146,8 @@
 //! author. Code in intercepting functions is `#[inline(always)]`, or cold and out of line;
 //! `tests/code.rs` looks at the instructions that come out.
 
+#[doc(hidden)]
+pub mod arch;
 mod call;
 mod chain;
 mod compiled;
@@ -163,11 +165,12 @@ mod pending_requests;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
-mod registers;
 mod rows;
 mod settings;
 mod table;
 
+#[doc(hidden)]
+pub use arch::argument_aside;
 pub use call::{
     Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
     received_bytes, received_bytes_at_once,
@@ -204,8 +207,6 @@ pub use mpi_facts::{
 pub use mpi_sys;
 pub use pending_requests::PendingRequests;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
-#[doc(hidden)]
-pub use registers::argument_aside;
 /// Safe MPI for tools: calls that no tool sees. With the feature `rmpi`.
 #[cfg(feature = "rmpi")]
 pub use rmpi::pmpi_mode as rmpi;

@@ -4,7 +4,6 @@
 //! use up the thread's stack. So calls that will come to such a tool first look whether there is much
 //! of it left: two instructions, since each thread keeps how far down it may be.
 
-use core::arch::{asm, global_asm};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -12,6 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use mpi_tool_layer::arch::{set_word_at_distance, word_at_distance};
 use mpi_tool_layer::install::Answer;
 use mpi_tool_layer::install::linker::locate;
 
@@ -25,60 +25,25 @@ const READ: usize = 1 << 20;
 /// A tool that is there so often, from one place of its code, calls itself.
 const OFTEN: usize = 16;
 
-// The thread's lowest address that needs no look. At first all do. See the tool layer's `counters/memory.rs` for why
-// assembly.
-global_asm! {
-    ".pushsection .tdata.qmpi_lowest, \"awT\", @progbits",
-    ".balign 8",
-    ".hidden qmpi_lowest",
-    ".globl qmpi_lowest",
-    ".type qmpi_lowest, @object",
-    ".size qmpi_lowest, 8",
-    "qmpi_lowest: .quad -1",
-    ".popsection",
-}
+// The thread's lowest address that needs no look. At first all do.
+mpi_tool_layer::__thread_words! { "qmpi_lowest", value "-1" }
 
 /// Where that is, from where the thread pointer points; the same for all threads.
 pub(crate) fn offset() -> i32 {
-    let offset: i64;
-    // SAFETY: the instruction reads one word of this library's global offset table, where the dynamic linker
-    // has put the offset before any code ran, and changes nothing but the register.
-    unsafe {
-        asm!(
-            "mov {}, qword ptr [rip + qmpi_lowest@GOTTPOFF]",
-            out(reg) offset,
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    i32::try_from(offset).expect("static TLS is near the thread pointer")
+    let distance = mpi_tool_layer::__thread_distance!("qmpi_lowest");
+    i32::try_from(distance).expect("static TLS is near the thread pointer")
 }
 
 fn lowest() -> usize {
-    let lowest;
-    // SAFETY: the instruction reads the thread-local word above, which is at this offset in each thread,
-    // aligned and initialised, and which only its thread writes.
-    unsafe {
-        asm!(
-            "mov {}, qword ptr fs:[{}]",
-            out(reg) lowest,
-            in(reg) i64::from(offset()),
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    lowest
+    // SAFETY: a word of this thread's must be there: the one above is at this distance in each thread, aligned and
+    // initialised, and only its thread writes it.
+    unsafe { word_at_distance(offset().into()) as usize }
 }
 
 fn set_lowest(lowest: usize) {
-    // SAFETY: the instruction writes the thread-local word above, which is at this offset in each thread; only
-    // its thread reads or writes it, and nobody has a reference to it.
-    unsafe {
-        asm!(
-            "mov qword ptr fs:[{}], {}",
-            in(reg) i64::from(offset()),
-            in(reg) lowest,
-            options(nostack, preserves_flags),
-        );
-    }
+    // SAFETY: a word of this thread's must be there, to which nobody has a reference: the one above, which only its
+    // thread reads or writes. Any number is one.
+    unsafe { set_word_at_distance(offset().into(), lowest as u64) };
 }
 
 /// The foreign tools: where each is loaded, and what to call it.
@@ -100,7 +65,7 @@ pub(crate) fn loaded_at(address: usize) -> Option<usize> {
     locate(address).map(|object| object.base())
 }
 
-/// Where calls go that are deep in the stack, with the function that they were for in r11.
+/// Where calls go that are deep in the stack, with the function that they were for as context.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn look() {
     mpi_tool_layer::__ask_first! { ask }

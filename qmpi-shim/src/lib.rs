@@ -77,11 +77,9 @@ macro_rules! exports {
                 #[unsafe(export_name = stringify!($c_name))]
                 #[unsafe(naked)]
                 unsafe extern "C" fn function() {
-                    core::arch::naked_asm!(
-                        "jmp qword ptr [rip + {top} + {offset}]",
-                        top = sym TOP,
-                        offset = const FunctionId::$c_name as usize * size_of::<usize>(),
-                    )
+                    mpi_tool_layer::__jump_through! {
+                        TOP, FunctionId::$c_name as usize * size_of::<usize>()
+                    }
                 }
             };
         )*

@@ -2,7 +2,6 @@
 
 use core::cell::Cell as LocalCell;
 use core::ffi::{c_int, c_void};
-use core::mem::offset_of;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
@@ -53,11 +52,7 @@ macro_rules! export {
             #[unsafe(export_name = concat!("Q", stringify!($c_name)))]
             #[unsafe(naked)]
             unsafe extern "C" fn below() {
-                core::arch::naked_asm!(
-                    "jmp qword ptr [rip + {below} + {offset}]",
-                    below = sym BELOW,
-                    offset = const $tum * size_of::<usize>(),
-                )
+                mpi_tool_layer::__jump_through! { BELOW, $tum * size_of::<usize>() }
             }
         };
     };
@@ -79,14 +74,7 @@ unsafe extern "C" fn QMPI_Table_query(
     function: *mut *const c_void,
     table: *const Cell,
 ) -> c_int {
-    core::arch::naked_asm!(
-        "shl edi, 4",
-        "mov rax, [rdx + rdi]",
-        "mov [rsi], rax",
-        "mov eax, [rdx + rdi + {is_last}]",
-        "ret",
-        is_last = const offset_of!(Cell, is_last),
-    )
+    mpi_tool_layer::__table_query! {}
 }
 
 /// The same under its other name.
@@ -113,24 +101,7 @@ unsafe extern "C" fn MPI_Table_query(
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C" fn exec_func() {
-    core::arch::naked_asm!(
-        "cmp dword ptr [rdi - 4], {mark}",
-        "jne 2f",
-        "jmp [rdi - 12]",
-        "2:",
-        "mov rax, [rcx]",
-        "movsxd rsi, esi",
-        "mov rax, [rax + 8 * rsi]",
-        "mov edx, edx",
-        "mov r11, rdx",
-        "shl r11, 4",
-        "mov r11d, [rax + r11 + {level}]",
-        "lea rax, [rip + {execute}]",
-        "jmp [rax + 8 * rdx]",
-        level = const offset_of!(DynamicLib, table) + offset_of!(Cell, level),
-        execute = sym EXECUTE,
-        mark = const MARK,
-    )
+    mpi_tool_layer::__exec_func! { MARK, EXECUTE }
 }
 
 /// The level that comes after one for a function; 0 where there is no such level, or no function of this number.
@@ -286,16 +257,7 @@ clock_below!(wtick_below, wtick);
 /// the `int` that TUM's header declares.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn execute_clock() {
-    core::arch::naked_asm!(
-        "sub rsp, 8",
-        "mov rax, rdi",
-        "mov edi, r11d",
-        "mov rsi, rcx",
-        "call rax",
-        "cvttsd2si eax, xmm0",
-        "add rsp, 8",
-        "ret",
-    )
+    mpi_tool_layer::__execute_clock! {}
 }
 
 /// A level's place for `MPI_Pcontrol`.
@@ -306,27 +268,11 @@ pub(crate) struct PcontrolPlace {
     pub(crate) v: *const c_void,
 }
 
-/// `MPI_Pcontrol` of a tool for TUM's QMPI, with its place in r11: the tool gets the first argument
+/// `MPI_Pcontrol` of a tool for TUM's QMPI, with its place as context: the tool gets the first argument
 /// only, and the others are kept for the levels behind it.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn enter_pcontrol() {
-    core::arch::naked_asm!(
-        "push rbp",
-        "mov rbp, rsp",
-        "sub rsp, {room}",
-        mpi_tool_layer::__save_general!(),
-        mpi_tool_layer::__save_variadic!(),
-        "lea rax, [rbp + 16]",
-        "mov [rsp + {stack}], rax",
-        "mov rdi, rsp",
-        "mov rsi, r11",
-        "call {level}",
-        "leave",
-        "ret",
-        level = sym pcontrol_level,
-        room = const size_of::<Registers>(),
-        stack = const offset_of!(Registers, stack),
-    )
+    mpi_tool_layer::__call_with_registers! { pcontrol_level }
 }
 
 /// Calls a level's tool, and keeps the arguments of the call for the levels behind it meanwhile.
@@ -345,10 +291,10 @@ unsafe extern "C" fn pcontrol_level(call: *const Registers, place: *const Pcontr
     result
 }
 
-/// What a level's table has for `MPI_Pcontrol`, with the next one, of MPI's prototype, in r11.
+/// What a level's table has for `MPI_Pcontrol`, with the next one, of MPI's prototype, as context.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn next_pcontrol() {
-    core::arch::naked_asm!("mov rsi, r11", "jmp {go_on}", go_on = sym pcontrol_goes_on)
+    mpi_tool_layer::__jump_with_second! { pcontrol_goes_on }
 }
 
 /// The same below all levels.
@@ -392,23 +338,5 @@ unsafe extern "C" fn replay(
     argument: c_int,
     call: *const Registers,
 ) -> c_int {
-    core::arch::naked_asm!(
-        "push rbp",
-        "mov rbp, rsp",
-        "sub rsp, 256",
-        "mov r10, rdx",
-        "mov r11, rdi",
-        "mov edx, esi",
-        "mov rsi, [r10 + {stack}]",
-        "mov rdi, rsp",
-        "mov ecx, 32",
-        "rep movsq",
-        "mov edi, edx",
-        mpi_tool_layer::__restore_general_but_first!("r10"),
-        mpi_tool_layer::__restore_variadic!("r10"),
-        "call r11",
-        "leave",
-        "ret",
-        stack = const offset_of!(Registers, stack),
-    )
+    mpi_tool_layer::__replay! {}
 }

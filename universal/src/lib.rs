@@ -65,12 +65,7 @@ macro_rules! functions {
             NextTable::new([$({
                 #[unsafe(naked)]
                 unsafe extern "C" fn first() {
-                    core::arch::naked_asm!(
-                        "mov r11d, {number}",
-                        "jmp {go}",
-                        number = const FunctionId::$c_name as usize,
-                        go = sym go,
-                    )
+                    mpi_tool_layer::__jump_with! { number FunctionId::$c_name as usize, go }
                 }
                 AtomicPtr::new(first as *const c_void as *mut c_void)
             }),*])
@@ -80,11 +75,9 @@ macro_rules! functions {
                 #[unsafe(export_name = stringify!($c_name))]
                 #[unsafe(naked)]
                 unsafe extern "C" fn function() {
-                    core::arch::naked_asm!(
-                        "jmp qword ptr [rip + {functions} + {offset}]",
-                        functions = sym FUNCTIONS,
-                        offset = const FunctionId::$c_name as usize * size_of::<usize>(),
-                    )
+                    mpi_tool_layer::__jump_through! {
+                        FUNCTIONS, FunctionId::$c_name as usize * size_of::<usize>()
+                    }
                 }
             };
         )*
@@ -114,17 +107,12 @@ macro_rules! symbols {
             #[unsafe(export_name = $symbol)]
             #[unsafe(naked)]
             unsafe extern "C" fn function() {
-                core::arch::naked_asm!("jmp qword ptr [rip + {symbol}]", symbol = sym SYMBOL)
+                mpi_tool_layer::__jump_through! { SYMBOL, core::mem::offset_of!(Symbol, target) }
             }
 
             #[unsafe(naked)]
             unsafe extern "C" fn first() {
-                core::arch::naked_asm!(
-                    "lea r11, [rip + {symbol}]",
-                    "jmp {go}",
-                    symbol = sym SYMBOL,
-                    go = sym go_in_fortran,
-                )
+                mpi_tool_layer::__jump_with! { address SYMBOL, go_in_fortran }
             }
             &SYMBOL
         }),*];
@@ -132,7 +120,7 @@ macro_rules! symbols {
 }
 fortran_symbols! { [symbols] }
 
-/// What first calls of C jump to, with the function's number in r11.
+/// What first calls of C jump to, with the function's number as context.
 #[unsafe(naked)]
 unsafe extern "C" fn go() {
     mpi_tool_layer::__ask_first! { where_to }

@@ -98,7 +98,7 @@ impl Lane {
     /// # Safety
     /// `this` is the lane of a `ThreadCounters` with more counters than `index`, and the pointer
     /// may be used for all of it.
-    pub(super) unsafe extern "C" fn add_slowly(this: *const Lane, index: usize, amount: u64) {
+    pub(crate) unsafe extern "C" fn add_slowly(this: *const Lane, index: usize, amount: u64) {
         // SAFETY: the lane must be there, with the shared counter behind it, and `counter` wants a
         // clear sign bit, which is checked, and an index below the lane's count. The rest is the
         // caller's promise.

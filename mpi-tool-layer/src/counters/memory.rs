@@ -2,7 +2,6 @@
 //! starts when it ends. The end is told by a key of pthreads, whose destructor runs in the thread.
 //! Counts stay where they are: the next thread adds to them.
 
-use core::arch::{asm, global_asm};
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{
@@ -11,6 +10,8 @@ use core::sync::atomic::{
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::arch;
+pub(super) use crate::arch::counts_word as word;
 use crate::kit::thread::{self, ThreadMemory};
 
 /// A thread's memory for counters, one for all instances of a tool; pages that are not counted in
@@ -36,37 +37,8 @@ pub(super) struct Arena {
 /// read the head may go through all of it, without a lock.
 pub(super) static ARENAS: AtomicPtr<Arena> = AtomicPtr::new(ptr::null_mut());
 
-// The thread's word. It is written out here because Rust has no stable way to ask for the
-// initial-exec model, which costs a load instead of a call. Eight bytes are little enough for the
-// static TLS area also when many tools are loaded late.
-global_asm! {
-    ".pushsection .tbss.mpi_tool_counts, \"awT\", @nobits",
-    ".balign 8",
-    ".hidden mpi_tool_counts",
-    ".globl mpi_tool_counts",
-    ".type mpi_tool_counts, @object",
-    ".size mpi_tool_counts, 8",
-    "mpi_tool_counts: .zero 8",
-    ".popsection",
-}
-
-/// The thread's word: 0, or its arena's address with the sign bit set.
-#[inline(always)]
-pub(super) fn word() -> u64 {
-    let word;
-    // SAFETY: the assembly may only read, from memory that is there. The word above is in the
-    // thread-local storage of this object, whose distance from `fs` the dynamic linker has put into
-    // the global offset table. Neither stack nor flags change.
-    unsafe {
-        asm!(
-            "mov {word}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
-            "mov {word}, qword ptr fs:[{word}]",
-            word = out(reg) word,
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    word
-}
+// The thread's word: 0, or its arena's address with the sign bit set.
+crate::__thread_words! { "mpi_tool_counts", 8 bytes }
 
 /// Sets the thread's word.
 ///
@@ -74,17 +46,8 @@ pub(super) fn word() -> u64 {
 /// `word` is 0, or the address of an [`Arena`] that is never freed and that no other thread has,
 /// with the sign bit set.
 unsafe fn set_word(word: u64) {
-    // SAFETY: the assembly writes eight bytes, which must be the thread's word and no other: it is
-    // found as in `word`. That the value is one that the others rely on is the caller's promise.
-    unsafe {
-        asm!(
-            "mov {place}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
-            "mov qword ptr fs:[{place}], {word}",
-            place = out(reg) _,
-            word = in(reg) word,
-            options(nostack, preserves_flags),
-        );
-    }
+    // SAFETY: that the value is one that the others rely on is the caller's promise.
+    unsafe { arch::set_counts_word(word) };
 }
 
 /// This thread's memory, if it has some.

@@ -16,19 +16,17 @@
 //! watched), counts go to `shared`, by locked instructions. They are exact everywhere.
 //!
 //! Arenas are private pages, made when they are first touched: a thread that counts one function
-//! costs one page for eight instances. It is x86-64 and Linux only, as is the assembly.
+//! costs one page for eight instances. It is for Linux on 64-bit processors only.
 //!
-//! `memory.rs` has the arenas, `lane.rs` the lanes, additions and sums, and `first_count.rs` the call
-//! to cold code. Here is what layers use.
+//! `memory.rs` has the arenas, `lane.rs` the lanes, additions and sums, and `arch` the call to cold code. Here is what layers use.
 
-mod first_count;
 pub(crate) mod lane;
 pub(crate) mod memory;
 
 use core::ptr;
 use core::sync::atomic::AtomicU64;
 
-use first_count::add_in_cold_code;
+use crate::arch::add_in_cold_code;
 use lane::{Lane, NO_LANE, increase};
 
 use crate::Counter;

@@ -12,6 +12,7 @@ use super::plan::{How, Length, MOST, Plan};
 use super::process::{Fortran, Sentinels};
 use super::values::partners;
 use super::{Entry, Form};
+use crate::arch::ARGUMENTS;
 use crate::call::asking::UsedComm;
 
 /// The arguments of a call, where the caller put them.
@@ -23,11 +24,16 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// # Safety
-    /// `registers` points to six words, `stack` to those behind them, and the call has more than `index` arguments.
+    /// `registers` points to as many words as a call has in registers, `stack` to those behind them, and the call has more than `index` arguments.
     pub(super) unsafe fn get(&self, index: usize) -> usize {
-        // SAFETY: the caller promises so many arguments: the first six are in registers, and the others on the stack
-        // in their order.
-        unsafe { if index < 6 { *self.registers.add(index) } else { *self.stack.add(index - 6) } }
+        // SAFETY: the caller promises so many arguments: the first ones are in registers, and the others on the
+        // stack in their order.
+        unsafe {
+            match index.checked_sub(ARGUMENTS) {
+                None => *self.registers.add(index),
+                Some(index) => *self.stack.add(index),
+            }
+        }
     }
 }
 

@@ -52,12 +52,7 @@ macro_rules! __fortran_entry {
             #[unsafe(export_name = $symbol)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn function() {
-                ::core::arch::naked_asm!(
-                    "lea r11, [rip + {entry}]",
-                    "jmp {call}",
-                    entry = sym ENTRY,
-                    call = sym $crate::install::fortran::call,
-                )
+                $crate::__jump_with! { address ENTRY, $crate::install::fortran::call }
             }
         };
     };

@@ -25,6 +25,7 @@ use std::ffi::CString;
 
 use mpi_sys::{ABI, Abi, pmpi};
 
+pub use crate::arch::fortran_call as call;
 use conversion::{Arguments, Conversion, NOTHING};
 use held::Held;
 pub use language::PendingSlot;
@@ -137,53 +138,12 @@ pub struct Outcome {
     result: usize,
 }
 
-/// What all entry points jump to, with the [`Entry`] in `r11`: saves the registers that arguments
-/// are in and calls `convert`. Where that says so, it jumps on as if nothing had been.
-///
-/// # Safety
-/// Only entry points jump here, with the address of their own static [`Entry`] in `r11`, and with registers and stack
-/// as their caller left them.
-#[unsafe(naked)]
-pub unsafe extern "C" fn call() {
-    core::arch::naked_asm!(
-        // Exceptions of the application pass through here.
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "sub rsp, 48",
-        crate::__save_general!(),
-        "mov rdi, rsp",
-        "lea rsi, [rbp + 16]",
-        "mov rdx, r11",
-        "call {convert}",
-        "test rax, rax",
-        "jne 2f",
-        "mov rax, rdx",
-        ".cfi_remember_state",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        "2:",
-        ".cfi_restore_state",
-        "mov r11, rax",
-        crate::__restore_general!("rsp"),
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "jmp r11",
-        ".cfi_endproc",
-        convert = sym convert,
-    )
-}
-
 /// Converts a call and makes it.
 ///
 /// # Safety
-/// `registers` has the six registers of a call of the entry, and `stack` points to the arguments on the stack. The
+/// `registers` has the registers of a call of the entry that may have arguments, and `stack` points to the arguments on the stack. The
 /// call is as the interface of the entry's function in Fortran says, and its arguments are as the MPI standard asks.
-unsafe extern "C-unwind" fn convert(
+pub(crate) unsafe extern "C-unwind" fn convert(
     registers: *const usize,
     stack: *const usize,
     entry: &'static Entry,

@@ -22,13 +22,13 @@ use core::ffi::{c_int, c_void};
 
 use mpi_sys::{mpi_functions, *};
 
+use crate::arch::Answer;
 use crate::call::{KnownCall, NONE, Returned, Returns, Shape, code, code_with_statuses, word};
 use crate::compiled::Seen;
 use crate::high::{How, QuickRequests, QuickStatuses};
 use crate::host::lifecycle::{Below, if_watched};
 use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
-use crate::registers::Answer;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
 use quickly::{Lent, Quickly, is_quick, most_lent};
@@ -145,7 +145,7 @@ macro_rules! level_entry {
         }
 
         extern "C" fn ask_level<L: Tool>($($arg: $ty,)* place: *const Place) -> Answer {
-            // SAFETY: who calls this entry passes in r11 a place whose instance is one of this layer: `create_level`
+            // SAFETY: who calls this entry passes as context a place whose instance is one of this layer: `create_level`
             // or `ForeignTool::create` has made it, and it lives as long as the process.
             let (place, instance) = unsafe {
                 (&*place, &*(*place).instance.cast::<Instance<L>>())

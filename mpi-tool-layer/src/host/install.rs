@@ -15,6 +15,7 @@
 //! With `call_sites`, the exported functions first note down where their caller's stack is (`kit/site/caller.rs`).
 //! With `install_qmpi_layer!`, the tool also has what the hosts of stacks ask for (`qmpi/`).
 
+pub use crate::arch::{Answer, Registers};
 pub use crate::fortran;
 pub use crate::host::ends::{Exit, after_all};
 pub use crate::host::entry::{self, Preloaded};
@@ -33,7 +34,6 @@ pub use crate::host::slot::{Host, HostSlot, find_next};
 pub use crate::host::unseen::why_nothing_was_seen;
 pub use crate::host::world::{abi, wrong_abi};
 pub use crate::kit::site::IS_SPARED;
-pub use crate::registers::{Answer, Registers};
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
 
@@ -215,53 +215,19 @@ macro_rules! __install {
     };
 }
 
-/// The table of MPI's own functions, in the place of that of `mpi_sys`: the dynamic linker fills `PMPI_Init` in, by which the
-/// tool's constructor finds the library, and all others there.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __pmpi_table {
-    () => {
-        mod pmpi_table {
-            ::core::arch::global_asm! {
-                ".pushsection .data.mpi_tool_pmpi, \"aw\", @progbits",
-                ".balign 8",
-                ".hidden mpi_sys_pmpi",
-                ".globl mpi_sys_pmpi",
-                ".weak PMPI_Init",
-                "mpi_sys_pmpi:",
-                ".zero {before}",
-                ".quad PMPI_Init",
-                ".zero {behind}",
-                ".popsection",
-                before = const 8 * $crate::FunctionId::MPI_Init as usize,
-                behind = const 8 * ($crate::FunctionId::COUNT - 1 - $crate::FunctionId::MPI_Init as usize),
-            }
-        }
-    };
-}
-
 /// The tool's table of next functions. It starts with pieces of code that fill it, for calls that other
 /// libraries' constructors make before the tool's, and for MPI that is loaded later than the tool.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __next_table {
     () => {
-        /// For each function 16 bytes of code, which say in r11 where they are.
+        /// For each function some code, which says where it is.
         #[unsafe(naked)]
         unsafe extern "C" fn early_calls() {
-            ::core::arch::naked_asm!(
-                ".balign 16, 0xcc",
-                ".rept {count}",
-                "lea r11, [rip]",
-                "jmp {early}",
-                ".balign 16, 0xcc",
-                ".endr",
-                count = const $crate::FunctionId::COUNT,
-                early = sym early,
-            )
+            $crate::__early_calls! { $crate::FunctionId::COUNT, early }
         }
 
-        // SAFETY: an entry of the table must have its function's prototype. Each of these is code of 16 bytes
+        // SAFETY: an entry of the table must have its function's prototype. Each of these is code
         // that leaves arguments and stack alone, and jumps on to the function of its place in the list,
         // whatever that takes.
         static NEXT: $crate::NextTable = unsafe {
@@ -270,7 +236,8 @@ macro_rules! __next_table {
                 [const { AtomicPtr::new(::core::ptr::null_mut()) }; $crate::FunctionId::COUNT];
             let mut index = 0;
             while index < functions.len() {
-                let code = (early_calls as *const c_void).wrapping_byte_add(16 * index);
+                let code = (early_calls as *const c_void)
+                    .wrapping_byte_add($crate::arch::EARLY_CALL * index);
                 functions[index] = AtomicPtr::new(code.cast_mut());
                 index += 1;
             }
@@ -283,7 +250,7 @@ macro_rules! __next_table {
         }
 
         extern "C" fn ask_early(_: usize, inside: usize) -> $crate::install::Answer {
-            let index = (inside - (early_calls as *const c_void).addr()) / 16;
+            let index = (inside - (early_calls as *const c_void).addr()) / $crate::arch::EARLY_CALL;
             // The code is there for each function of the list.
             let function = $crate::FunctionId::from_index(index).unwrap();
             let next = if LEVEL.has_mpi(&NEXT) {
@@ -301,22 +268,10 @@ macro_rules! __next_table {
 #[macro_export]
 macro_rules! __preloaded {
     ($layer:ty) => {
-        /// For each function a jump to the next one: 8 bytes, as many as an address in the table has, so that
-        /// all of them have the same distance to what they read.
+        /// For each function a jump to the next one.
         #[unsafe(naked)]
         unsafe extern "C" fn go_on() {
-            ::core::arch::naked_asm!(
-                ".balign 8, 0xcc",
-                "2:",
-                ".rept {count}",
-                // jmp [rip + distance]
-                ".byte 0xff, 0x25",
-                ".long {next} - 2b - 6",
-                ".balign 8, 0xcc",
-                ".endr",
-                count = const $crate::FunctionId::COUNT,
-                next = sym NEXT,
-            )
+            $crate::__go_on! { $crate::FunctionId::COUNT, NEXT }
         }
 
         static PLACES: [Place; $crate::FunctionId::COUNT] = {
@@ -325,7 +280,8 @@ macro_rules! __preloaded {
             let mut places = [PLACE; $crate::FunctionId::COUNT];
             let mut index = 0;
             while index < places.len() {
-                places[index].next = (go_on as *const c_void).wrapping_byte_add(8 * index);
+                places[index].next =
+                    (go_on as *const c_void).wrapping_byte_add($crate::arch::GO_ON * index);
                 index += 1;
             }
             places

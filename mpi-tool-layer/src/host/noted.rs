@@ -47,23 +47,6 @@ pub unsafe trait NotesMessages {
     // Any other, such as 0: messages are left to the layer's other methods.
 }
 
-/// What is behind the byte of the way, by the flags that it was compared with [`NotesMessages::OPEN`]: 2 is above 1, and 0x80
-/// is too far below it as a signed number.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __other_ways {
-    () => {
-        "2:
-        jo {bare}
-        mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]
-        mov qword ptr fs:[r11], rsp
-        mov qword ptr fs:[r11 + 8], rbp
-        ja {with_caller}
-        jmp {slowly}
-        .cfi_endproc"
-    };
-}
-
 /// An exported function of a tool that is installed with `notes`.
 #[doc(hidden)]
 #[macro_export]
@@ -132,101 +115,6 @@ macro_rules! __export_noted {
     };
 }
 
-/// The code of an exported function. Parameters are in the registers that C's calling convention says; what a call may
-/// change is not used for anything else before it.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __noted {
-    (sent $function:expr, $alone:path, $bare:path, $with_caller:path, $slowly:path) => {
-        ::core::arch::naked_asm!(
-            ".cfi_startproc",
-            "cmp byte ptr [rip + {notes} + {way}], {open}",
-            "jne 2f",
-            "inc qword ptr [rip + {notes} + {calls}]",
-            "mov qword ptr [rip + {notes} + {stack}], rsp",
-            "mov dword ptr [rip + {notes} + {destination}], ecx",
-            "mov dword ptr [rip + {notes} + {tag}], r8d",
-            "mov qword ptr [rip + {notes} + {comm}], r9",
-            "mov qword ptr [rip + {notes} + {function}], {inside}",
-            "push {outside}",
-            ".cfi_adjust_cfa_offset 8",
-            "call qword ptr [rip + {next} + {number} * 8]",
-            "pop qword ptr [rip + {notes} + {function}]",
-            ".cfi_adjust_cfa_offset -8",
-            "ret",
-            $crate::__other_ways!(),
-            notes = sym NOTES,
-            next = sym NEXT,
-            number = const $function as usize,
-            inside = const $function as usize,
-            outside = const Notes::outside($function),
-            open = const Notes::OPEN,
-            way = const Notes::WAY,
-            calls = const Notes::CALLS,
-            stack = const Notes::STACK,
-            comm = const Notes::COMM,
-            destination = const Notes::DESTINATION,
-            tag = const Notes::TAG,
-            function = const Notes::FUNCTION,
-            bare = sym $bare,
-            with_caller = sym $with_caller,
-            slowly = sym $slowly,
-        )
-    };
-    // The status is on the stack, and so there is no room for the word that says that the call is over.
-    (received $function:expr, $alone:path, $bare:path, $with_caller:path, $slowly:path) => {
-        ::core::arch::naked_asm!(
-            ".cfi_startproc",
-            "cmp byte ptr [rip + {notes} + {way}], {open}",
-            "jne 2f",
-            "inc qword ptr [rip + {notes} + {calls}]",
-            "mov qword ptr [rip + {notes} + {stack}], rsp",
-            "mov dword ptr [rip + {notes} + {source}], ecx",
-            "mov dword ptr [rip + {notes} + {tag}], r8d",
-            "mov qword ptr [rip + {notes} + {comm}], r9",
-            "mov qword ptr [rip + {notes} + {function}], {inside}",
-            "push qword ptr [rsp + 8]",
-            ".cfi_adjust_cfa_offset 8",
-            "call qword ptr [rip + {next} + {number} * 8]",
-            "mov byte ptr [rip + {notes} + {way}], {open}",
-            "pop rcx",
-            ".cfi_adjust_cfa_offset -8",
-            "ret",
-            $crate::__other_ways!(),
-            notes = sym NOTES,
-            next = sym NEXT,
-            number = const $function as usize,
-            inside = const $function as usize,
-            open = const Notes::OPEN,
-            way = const Notes::WAY,
-            calls = const Notes::CALLS,
-            stack = const Notes::STACK,
-            comm = const Notes::COMM,
-            source = const Notes::SOURCE,
-            tag = const Notes::TAG,
-            function = const Notes::FUNCTION,
-            bare = sym $bare,
-            with_caller = sym $with_caller,
-            slowly = sym $slowly,
-        )
-    };
-    (neither $function:expr, $alone:path, $bare:path, $with_caller:path, $slowly:path) => {
-        ::core::arch::naked_asm!(
-            ".cfi_startproc",
-            "cmp byte ptr [rip + {notes} + {way}], {open}",
-            "je {alone}",
-            $crate::__other_ways!(),
-            notes = sym NOTES,
-            open = const Notes::OPEN,
-            way = const Notes::WAY,
-            alone = sym $alone,
-            bare = sym $bare,
-            with_caller = sym $with_caller,
-            slowly = sym $slowly,
-        )
-    };
-}
-
 /// Where the notes of a tool are: names for what its exported functions write. Found by the names `NOTES`, `NEXT` and
 /// `Notes`.
 #[doc(hidden)]
@@ -248,6 +136,10 @@ macro_rules! __notes {
             const WAY: usize =
                 Self::FUNCTION + <$layer as $crate::NotesMessages>::WAY_SHIFT as usize / 8;
             const OPEN: u8 = <$layer as $crate::NotesMessages>::OPEN;
+            #[allow(dead_code, reason = "not every processor asks for it by name")]
+            const WITH_CALLER: u8 = <$layer as $crate::NotesMessages>::WITH_CALLER;
+            #[allow(dead_code, reason = "as above")]
+            const BARE: u8 = <$layer as $crate::NotesMessages>::BARE;
 
             /// The word of a function whose call is over.
             const fn outside(function: $crate::FunctionId) -> usize {

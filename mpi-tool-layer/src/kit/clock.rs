@@ -1,9 +1,8 @@
 //! A clock for tools: the processor's cycle counter where the kernel itself trusts it, else the
 //! kernel's monotonic clock. Never `MPI_Wtime`, which is a call of MPI.
 
-#[cfg(target_arch = "x86_64")]
-use crate::aside;
-use crate::call::{self, CallResult};
+use crate::call::CallResult;
+use crate::{arch, aside};
 use core::sync::atomic::{
     AtomicU8, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -12,8 +11,8 @@ use core::sync::atomic::{
 /// Monotonic time of this process, in *ticks*: cheap to read, and made nanoseconds of when a report
 /// is written.
 ///
-/// Where `/sys/devices/system/clocksource/clocksource0/current_clocksource` says `tsc`, a tick is one
-/// of the processor's cycle counter: the kernel has found then that it runs at one rate on all
+/// Where `/sys/devices/system/clocksource/clocksource0/current_clocksource` says `tsc` (x86-64) or `arch_sys_counter` (aarch64), a
+/// tick is one of the processor's cycle counter: the kernel has found then that it runs at one rate on all
 /// processors and does not stop. The rate is measured against `CLOCK_MONOTONIC`, over all the time
 /// since the first reading. Elsewhere a tick is a nanosecond of `CLOCK_MONOTONIC`, which
 /// `clock_gettime` reads without a system call.
@@ -54,15 +53,10 @@ impl Clock {
     /// signal handlers but for the process's first reading, which reads a file.
     #[inline(always)]
     pub fn now() -> u64 {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if counts_cycles() { cycles() } else { aside!(now_slowly) }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        now_slowly()
+        if counts_cycles() { arch::cycles() } else { aside!(now_slowly) }
     }
 
-    /// Is a tick one of the processor's cycle counter? Then `rdtsc` tells what [`now`](Self::now) does.
+    /// Is a tick one of the processor's cycle counter? Then [`cycles`](Self::cycles) tells what [`now`](Self::now) does.
     pub fn counts_cycles() -> bool {
         if KIND.load(Acquire) == UNKNOWN {
             start();
@@ -74,87 +68,27 @@ impl Clock {
     /// answer. Elsewhere it is a number that means nothing.
     #[inline(always)]
     pub fn cycles() -> u64 {
-        #[cfg(target_arch = "x86_64")]
-        return cycles();
-        #[cfg(not(target_arch = "x86_64"))]
-        0
+        arch::cycles()
     }
 
-    /// The same before a call of a function with three arguments and more. To read the counter changes the register that the
-    /// third one is in: this puts that back, in fewer instructions than the compiler would.
+    /// The same before a call of a function with three arguments and more: where reading the counter changes registers of
+    /// arguments, in fewer instructions than the compiler would take to put them back.
     #[inline(always)]
     pub fn cycles_before_call() -> u64 {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let time;
-            // SAFETY: the assembly reads the counter, which every x86-64 processor has, touches no memory, and leaves all
-            // registers as they were but those that it names.
-            unsafe {
-                core::arch::asm!(
-                    "mov {time}, rdx",
-                    "rdtsc",
-                    "shl rdx, 32",
-                    "or rdx, rax",
-                    "xchg {time}, rdx",
-                    time = out(reg) time,
-                    out("rax") _,
-                    options(nomem, nostack),
-                );
-            }
-            time
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        0
+        arch::cycles_before_call()
     }
 
-    /// The same after a call, and the call's result, which was in a register that reading the counter changes.
+    /// The same after a call, and the call's result, which may be in a register that reading the counter changes.
     #[inline(always)]
     pub fn cycles_after_call(result: CallResult<'_>) -> (u64, CallResult<'_>) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let (time, kept): (u64, i32);
-            // SAFETY: the assembly reads the counter, which every x86-64 processor has, touches no memory, and leaves all
-            // registers as they were but those that it names.
-            unsafe {
-                core::arch::asm!(
-                    "mov {kept:e}, eax",
-                    "rdtsc",
-                    "shl rdx, 32",
-                    "lea {time}, [rax + rdx]",
-                    time = lateout(reg) time,
-                    kept = out(reg) kept,
-                    inout("eax") call::code(result) => _,
-                    out("rdx") _,
-                    options(nomem, nostack),
-                );
-            }
-            (time, call::result(kept))
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        (0, result)
+        arch::cycles_after_call(result)
     }
 
-    /// The halves of [`cycles`](Self::cycles), the lower one first, as the processor has them: to make one number of them
-    /// takes two instructions.
+    /// The halves of [`cycles`](Self::cycles), the lower one first, as some processors have them: to make one number of them
+    /// takes instructions.
     #[inline(always)]
     pub fn cycles_in_halves() -> [u32; 2] {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let (low, high);
-            // SAFETY: the assembly reads the counter, which every x86-64 processor has, into the registers that it names, and
-            // touches no memory.
-            unsafe {
-                core::arch::asm!(
-                    "rdtsc",
-                    out("eax") low,
-                    out("edx") high,
-                    options(nomem, nostack, preserves_flags),
-                );
-            }
-            [low, high]
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        [0; 2]
+        arch::cycles_in_halves()
     }
 
     /// How many nanoseconds so many ticks are: always as many, and never less for more ticks. For signal handlers, too.
@@ -203,22 +137,10 @@ impl Clock {
     }
 }
 
-/// Is the cycle counter read? In two instructions: what is loaded atomically is not compared in the same one.
-#[cfg(target_arch = "x86_64")]
+/// Is the cycle counter read?
 #[inline(always)]
 fn counts_cycles() -> bool {
-    // SAFETY: the assembly reads one byte, `KIND`, which is there and is read whole.
-    unsafe {
-        core::arch::asm!(
-            "cmp byte ptr [rip + {kind}], {cycles}",
-            "jne {other}",
-            kind = sym KIND,
-            cycles = const CYCLES,
-            other = label { return false },
-            options(readonly, nostack),
-        );
-    }
-    true
+    crate::__return_is_byte! { KIND, CYCLES }
 }
 
 /// Reads the other clock, or finds out which one to read.
@@ -232,8 +154,8 @@ extern "C" fn now_slowly() -> u64 {
 /// Finds out which clock to read. Threads that do so at once find the same.
 fn start() {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let is_trusted = cfg!(target_arch = "x86_64")
-        && std::fs::read(SOURCE).is_ok_and(|source| source.trim_ascii() == b"tsc");
+    let is_trusted =
+        std::fs::read(SOURCE).is_ok_and(|source| source.trim_ascii() == arch::CLOCK_SOURCE);
     let kind = if is_trusted { CYCLES } else { MONOTONIC };
     let (ticks, now) = pair(kind);
     // Only one thread's moment counts; 0 is no time of a machine that runs.
@@ -262,20 +184,7 @@ fn pair(kind: u8) -> (u64, u64) {
 }
 
 fn read(kind: u8) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if kind == CYCLES {
-        return cycles();
-    }
-    let _ = kind;
-    monotonic()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn cycles() -> u64 {
-    // SAFETY: `rdtsc` touches no memory. A system may forbid it to programs, but then its kernel does
-    // not name it as the clock that programs read by `clock_gettime`.
-    unsafe { core::arch::x86_64::_rdtsc() }
+    if kind == CYCLES { arch::cycles() } else { monotonic() }
 }
 
 fn monotonic() -> u64 {

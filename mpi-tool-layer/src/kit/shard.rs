@@ -4,7 +4,6 @@
 //! The memory is mapped at once and in full, but the system makes its pages when they are touched: rows
 //! stand in the order in which they came, so that few rows touch few pages. Nothing ever moves.
 
-use core::arch::asm;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::with_exposed_provenance;
@@ -16,6 +15,7 @@ use core::sync::atomic::{
 
 use super::moments::{self, Cell, Moments};
 use super::segments::{Before, CELLS, PAIRS, Pair};
+use crate::arch;
 use crate::counters::memory::zeros_in_small_pages;
 
 /// A row's key, as the table keeps it.
@@ -231,19 +231,14 @@ impl<'a> Row<'a> {
     /// # Safety
     /// The shard keeps segments.
     #[inline(always)]
-    #[allow(clippy::pointers_in_nomem_asm_block, reason = "the assembly is empty")]
     unsafe fn segment_after(self, before: usize) -> &'a Before {
         // Rows take an odd number of words, so that neighbours have different places.
         let place = before / size_of::<AtomicU64>() % CELLS;
-        let mut there = self.words.cast::<Before>().wrapping_add(place);
+        let there = self.words.cast::<Before>().wrapping_add(place);
         // Without this the compiler takes three instructions for the address, which it makes of its parts again for each use.
-        // SAFETY: the assembly is empty, so that the value is what it was.
-        unsafe {
-            asm!("/* {there} */", there = inout(reg) there, options(pure, nomem, nostack, preserves_flags));
-        }
         // SAFETY: so many places must be before the row: they are, in a shard that keeps segments. All values of their words
         // are allowed.
-        unsafe { &*there.sub(CELLS) }
+        unsafe { &*arch::kept(there).sub(CELLS) }
     }
 
     /// Adds what another row of so many measures has.

@@ -9,12 +9,12 @@ mod foreign;
 mod mpich;
 mod pcontrol;
 mod stack;
-mod thunk;
-mod tum;
+pub(crate) mod thunk;
+pub(crate) mod tum;
 
+pub use crate::arch::from_tum;
 pub use crate::host::objects::Code;
 pub use foreign::ForeignTool;
 pub use mpich::{MpichTool, register};
 pub use stack::*;
-pub use thunk::from_tum;
 pub use tum::{Cell, DynamicLib, TUM_FUNCTIONS, TumTool, Vector};

@@ -18,7 +18,6 @@
 //! A tool that is listed and cannot take part registers all the same and does nothing there, since MPICH crashes
 //! otherwise. It says so, and works as a preloaded tool.
 
-use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{
@@ -35,6 +34,7 @@ use mpi_sys::{MPI_SUCCESS, pmpi};
 
 use super::foreign::{ForeignLevel, ForeignTool, mpi};
 use super::thunk::{self, FromMpich, Thunks, ToMpich};
+use crate::arch::{self, weak_addresses};
 use crate::host::launcher::launched_rank;
 use crate::host::linker::{Scope, clear_message, find, here, locate, open_again};
 use crate::host::output::say;
@@ -50,19 +50,8 @@ const INCLUDE: &str = "QMPI_MPICH_INCLUDE";
 /// The numbers that the MPICH of this process gives to the functions, -1 where it has none: see [`read_numbers`].
 static NUMBERS: OnceLock<[c_int; FunctionId::COUNT]> = OnceLock::new();
 
-global_asm! {
-    ".pushsection .data.mpi_tool_mpich, \"aw\", @progbits",
-    ".balign 8",
-    ".hidden mpi_tool_mpich",
-    ".globl mpi_tool_mpich",
-    "mpi_tool_mpich:",
-    ".weak QMPI_Register_tool_name",
-    ".quad QMPI_Register_tool_name",
-    ".weak QMPI_Register_function",
-    ".quad QMPI_Register_function",
-    ".weak QMPI_Get_function",
-    ".quad QMPI_Get_function",
-    ".popsection",
+weak_addresses! {
+    "mpi_tool_mpich": "QMPI_Register_tool_name" "QMPI_Register_function" "QMPI_Get_function"
 }
 
 /// MPICH's functions; null elsewhere.
@@ -290,7 +279,7 @@ impl MpichLevel {
                     mpi: mpi(function),
                 }));
                 next.push((number(function)?, &*to));
-                Some(thunks.towards(to, thunk::to_mpich))
+                Some(thunks.towards(to, arch::to_mpich))
             });
         let this: &'static Self =
             Box::leak(Box::new(MpichLevel { ready: AtomicU32::new(0), id, next }));
@@ -302,11 +291,11 @@ impl MpichLevel {
                 let from = Box::leak(Box::new(FromMpich {
                     place: level.place(function),
                     entry: tool.entries[function as usize].0,
-                    on_stack: (thunk::parameters(function) + 2).saturating_sub(6),
+                    on_stack: (thunk::parameters(function) + 2).saturating_sub(arch::ARGUMENTS),
                     level: &raw const this.ready,
                     complete: Self::complete,
                 }));
-                arrivals.push((number, thunks.towards(from, thunk::from_mpich)));
+                arrivals.push((number, thunks.towards(from, arch::from_mpich)));
             }
             thunks.done()?;
             Ok(arrivals)
@@ -371,21 +360,20 @@ fn step_aside(next: &NextTable) -> Result<(), std::io::Error> {
         }
         ptr::copy_nonoverlapping(start as *const u8, copy.cast::<u8>(), size);
         for (address, function) in exported {
-            // jmp [rip + distance], six bytes; the shortest of these functions has nine.
-            let slot = next.slot(function) as usize;
-            let Ok(distance) = i32::try_from(slot.wrapping_sub(address + 6).cast_signed()) else {
+            let Some(jump) = arch::jump_at(address, next.slot(function) as usize) else {
                 return Err(std::io::ErrorKind::Unsupported.into());
             };
             let code = copy.cast::<u8>().add(address - start);
-            ptr::copy_nonoverlapping([0xff, 0x25].as_ptr(), code, 2);
-            ptr::copy_nonoverlapping(distance.to_le_bytes().as_ptr(), code.add(2), 4);
+            ptr::copy_nonoverlapping(jump.as_ptr(), code, jump.len());
         }
+        arch::code_is_written(copy.cast(), size);
         let moved = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         if libc::mprotect(copy, size, readable | executable) != 0
             || libc::mremap(copy, size, size, moved, start as *mut c_void) == libc::MAP_FAILED
         {
             return failed();
         }
+        arch::code_is_written(start as *const u8, size);
     }
     Ok(())
 }
@@ -420,7 +408,7 @@ fn go_below() {
                 id: AtomicI32::new(0),
                 mpi: mpi(function),
             };
-            adapters.push((function, thunks.towards(Box::leak(Box::new(bottom)), thunk::to_mpich)));
+            adapters.push((function, thunks.towards(Box::leak(Box::new(bottom)), arch::to_mpich)));
         }
         if thunks.done().is_ok() {
             for (function, adapter) in adapters {

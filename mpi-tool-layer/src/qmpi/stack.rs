@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_sys::{mpi_functions, *};
 
+use crate::arch;
 use crate::host::level::{Level, LevelRequest, ReportedTable, Source};
 use crate::host::lifecycle::{Lifecycle, if_watched};
 use crate::host::neighbours::ToolInfo;
@@ -174,19 +175,10 @@ impl Place {
     /// `'a` and is not written meanwhile.
     #[inline(always)]
     pub unsafe fn from_argument<'a>(argument: f64) -> &'a Place {
-        let place: *const Place;
-        // SAFETY: the instruction moves a register and does nothing else; the caller promises that it has a place's
-        // address. It is done once, and the argument is used for nothing else, so that a caller may do it himself:
-        // `Beginning`.
-        unsafe {
-            core::arch::asm!(
-                "movq {}, {}",
-                out(reg) place,
-                in(xmm_reg) argument,
-                options(nomem, nostack, preserves_flags),
-            );
-            &*place
-        }
+        // The argument is used for nothing else, so that a caller may take the address himself: `Beginning`.
+        let place = arch::address_in(argument).cast::<Place>();
+        // SAFETY: a place must be there for `'a`, as the caller says.
+        unsafe { &*place }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The library opens a tool, asks `get_interceptions` for the names of its functions, and calls these with the
 //! level and the stack behind MPI's arguments. All 360 of the tool's are the same few instructions, which
-//! go to [`from_tum`](super::thunk::from_tum) and from there to the entry of the function.
+//! go to [`from_tum`](crate::arch::from_tum) and from there to the entry of the function.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -16,8 +16,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::foreign::{ForeignLevel, ForeignTool};
 use super::pcontrol::Pcontrol;
 use super::thunk::{self, Arrival, Registers, ToTum};
-use crate::FunctionId;
 use crate::host::output::say;
+use crate::{FunctionId, arch};
 
 /// TUM's `vector`: the levels, of which level 0 is the library.
 #[repr(C)]
@@ -161,7 +161,7 @@ impl TumTool {
                 parameters: thunk::parameters(function),
                 mpi: super::foreign::mpi(function),
             };
-            Some(thunks.towards(Box::leak(Box::new(next)), thunk::to_tum))
+            Some(thunks.towards(Box::leak(Box::new(next)), arch::to_tum))
         });
         place.store(ptr::from_ref(made).cast_mut(), Release);
         made
@@ -171,10 +171,10 @@ impl TumTool {
 /// Where a call of TUM's library goes on.
 ///
 /// # Safety
-/// `registers` and `stack` have the words of a call of TUM's library, as [`from_tum`](super::thunk::from_tum) has
+/// `registers` and `stack` have the words of a call of TUM's library, as [`from_tum`](crate::arch::from_tum) has
 /// saved them: MPI's arguments of this function of the list, then a level and a pointer to TUM's structures, which
 /// nobody writes to meanwhile.
-pub(super) unsafe extern "C" fn arrive(
+pub(crate) unsafe extern "C" fn arrive(
     tool: &'static TumTool,
     function: u32,
     registers: &Registers,
@@ -217,14 +217,9 @@ macro_rules! __qmpi_tum {
             #[unsafe(export_name = concat!("mpi_tool_", stringify!($c_name)))]
             #[unsafe(naked)]
             unsafe extern "C" fn arrives() {
-                ::core::arch::naked_asm!(
-                    "lea r10, [rip + {tool}]",
-                    "mov r11d, {function}",
-                    "jmp {from_tum}",
-                    tool = sym TUM,
-                    function = const $crate::FunctionId::$c_name as u32,
-                    from_tum = sym $crate::qmpi::from_tum,
-                )
+                $crate::__jump_with! {
+                    both TUM, $crate::FunctionId::$c_name as u32, $crate::qmpi::from_tum
+                }
             }
         };
     };

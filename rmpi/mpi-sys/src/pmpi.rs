@@ -142,3 +142,25 @@ macro_rules! weak_handles {
 address_handles! { weak_handles }
 #[allow(unused_imports, unreachable_pub, reason = "as above")]
 pub use weak_handles::*;
+
+global_asm! {
+    ".pushsection .data.rel.ro.mpi_sys_sentinels, \"aw\", @progbits",
+    ".balign 8",
+    ".weak MPI_UNWEIGHTED",
+    ".weak MPI_WEIGHTS_EMPTY",
+    ".hidden mpi_sys_sentinels",
+    ".globl mpi_sys_sentinels",
+    "mpi_sys_sentinels:",
+    ".quad MPI_UNWEIGHTED",
+    ".quad MPI_WEIGHTS_EMPTY",
+    ".popsection",
+}
+
+unsafe extern "C" {
+    /// The variables `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`, where the library has them as MPICH does: null elsewhere.
+    // Safe to name: it is defined above, with two entries, as long as the process, and relocated before any code runs;
+    // nobody writes there afterwards.
+    #[doc(hidden)]
+    #[link_name = "mpi_sys_sentinels"]
+    pub safe static SENTINELS: [AtomicPtr<*mut c_int>; 2];
+}

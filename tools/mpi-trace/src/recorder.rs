@@ -13,6 +13,7 @@ use mpi_facts::trace::{
     ENDS, FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, REPEATED_DATA, STARTS, UNKNOWN,
     Writer, put_repeat, zigzag,
 };
+use mpi_tool_layer::arch::add_in_one_step;
 use mpi_tool_layer::{CallResult, FunctionId, ThreadWord, aside};
 
 use crate::repeats::Repeats;
@@ -361,20 +362,11 @@ impl Recorder {
     /// then [`give_up`](Self::give_up) must follow.
     #[inline(always)]
     fn begin(&self) -> usize {
-        let mut used = BUSY;
-        // SAFETY: the assembly adds to a number, which must be there and be nobody else's: it is this recorder's, and only
-        // its thread has it. One instruction does so and tells what the number was, so that a signal handler of this thread
-        // comes before it or after it.
+        // SAFETY: a number must be there that no other thread has: it is this recorder's, and only its thread has it. A signal
+        // handler of this thread comes before the addition or after it.
         unsafe {
-            core::arch::asm!(
-                "xadd qword ptr [{recorder} + {at}], {used}",
-                recorder = in(reg) core::ptr::from_ref(self),
-                at = const offset_of!(Self, used),
-                used = inout(reg) used,
-                options(nostack),
-            );
+            add_in_one_step::<{ offset_of!(Self, used) }>(core::ptr::from_ref(self).cast(), BUSY)
         }
-        used
     }
 
     /// Nothing is written.

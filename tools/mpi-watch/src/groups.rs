@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, group, kind, members};
 use mpi_tool_layer::mpi_sys::MPI_Comm;
-use mpi_tool_layer::{HandleMap, Members, TrackedComm, Word};
+use mpi_tool_layer::{HandleMap, Members, TrackedComm, Word, arch};
 
 use crate::state::{MEMORY, Words, file};
 
@@ -113,30 +113,14 @@ impl QuickGroup {
     }
 }
 
-/// Is a word this handle? What is loaded atomically is not compared in the same instruction.
+/// Is a word this handle?
 #[inline(always)]
 fn is_handle(word: &AtomicU64, comm: MPI_Comm) -> bool {
-    macro_rules! compare {
-        ($compare:literal) => {
-            // SAFETY: the assembly reads a word that is there, or its lower half, whole: it is aligned.
-            unsafe {
-                core::arch::asm!(
-                    $compare,
-                    "jne {other}",
-                    word = in(reg) word,
-                    comm = in(reg) comm.to_word(),
-                    other = label { return false },
-                    options(readonly, nostack),
-                );
-            }
-        };
-    }
     if size_of::<MPI_Comm>() == size_of::<i32>() {
-        compare!("cmp dword ptr [{word}], {comm:e}");
+        arch::is_lower_half(word, comm.to_word())
     } else {
-        compare!("cmp qword ptr [{word}], {comm}");
+        arch::is_word(word, comm.to_word())
     }
-    true
 }
 
 /// A free entry, filled but for its kind, which makes it one. To be called with the lock.

@@ -63,21 +63,10 @@ fn way_of_messages(depth: usize) -> u8 {
     }
 }
 
-/// Is it this? In two instructions: what is loaded atomically is not compared in the same one.
+/// Is it this?
 #[inline(always)]
 fn is_way<const WHICH: u8>() -> bool {
-    // SAFETY: the assembly reads one byte, which is there and is read whole.
-    unsafe {
-        core::arch::asm!(
-            "cmp byte ptr [rip + {way}], {which}",
-            "jne {other}",
-            way = sym WAY,
-            which = const WHICH,
-            other = label { return false },
-            options(readonly, nostack),
-        );
-    }
-    true
+    mpi_tool_layer::__return_is_byte! { WAY, WHICH }
 }
 
 /// Does the function start MPI?

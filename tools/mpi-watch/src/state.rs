@@ -12,7 +12,7 @@ use core::sync::atomic::{
 use std::sync::Mutex;
 
 use mpi_facts::watch::{WORDS, full, group, header, slot};
-use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word, aside};
+use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word, arch, aside};
 
 use crate::Watch;
 use crate::places::has_sites;
@@ -193,36 +193,26 @@ impl Slot {
         unsafe { own.as_ref() }.filter(|slot| slot.is_outside())
     }
 
-    /// Is the thread in no call? In two instructions: what is loaded atomically is not compared in the same one.
+    /// Is the thread in no call?
     #[inline(always)]
     fn is_outside(&self) -> bool {
-        const { assert!(slot::OUTSIDE == 1 << 16) };
-        // SAFETY: the assembly reads one byte of the slot, which is there and is read whole: the one with the bit, in this
-        // processor's order.
+        const { assert!(slot::OUTSIDE == 1 << 16, "a byte of the word says it") };
+        // SAFETY: a byte must be there: it is the slot's, the one with the bit, in this processor's order.
         unsafe {
-            core::arch::asm!(
-                "cmp byte ptr [{slot} + {at}], 0",
-                "je {inside}",
-                slot = in(reg) self.0.as_ptr(),
-                at = const slot::FUNCTION * size_of::<AtomicU64>() + 2,
-                inside = label { return false },
-                options(readonly, nostack),
-            );
+            arch::is_byte_set::<{ slot::FUNCTION * size_of::<AtomicU64>() + 2 }>(
+                self.0.as_ptr().cast(),
+            )
         }
-        true
     }
 
-    /// Notes where the thread's stack ends: in one instruction, as of [`set`](Self::set) with [`stack_pointer`].
+    /// Notes where the thread's stack ends: in one step, as of [`set`](Self::set) with `stack_pointer`.
     #[inline(always)]
     pub(crate) fn note_stack(&self) {
-        // SAFETY: the assembly writes a word that must be there and be written whole: it is one of the slot's, aligned, and
-        // only this thread writes to it.
+        // SAFETY: a word must be there and be nobody else's to write: it is one of the slot's, aligned, and only this thread
+        // writes to it.
         unsafe {
-            core::arch::asm!(
-                "mov qword ptr [{slot} + {at}], rsp",
-                slot = in(reg) self.0.as_ptr(),
-                at = const slot::STACK * size_of::<AtomicU64>(),
-                options(nostack, preserves_flags),
+            arch::write_stack_pointer::<{ slot::STACK * size_of::<AtomicU64>() }>(
+                self.0.as_ptr().cast(),
             );
         }
     }
@@ -230,15 +220,9 @@ impl Slot {
     /// The same in the first slot.
     #[inline(always)]
     pub(crate) fn note_stack_of_only_thread() {
-        // SAFETY: the assembly writes a word that must be there and be written whole: it is one of the static's first slot,
-        // aligned, and all others read and write such words as a whole.
+        // SAFETY: a word must be there that all read and write as a whole: it is one of the static's first slot, aligned.
         unsafe {
-            core::arch::asm!(
-                "mov qword ptr [rip + {memory} + {at}], rsp",
-                memory = sym MEMORY,
-                at = const in_first_slot(slot::STACK),
-                options(nostack, preserves_flags),
-            );
+            mpi_tool_layer::__write_stack_pointer_to!(MEMORY, in_first_slot(slot::STACK));
         }
     }
 
@@ -420,22 +404,7 @@ impl Words {
 /// has it below the other one's, and a call after one that was left by a jump may have it at the same place.
 fn stack_of_call() -> u64 {
     let noted = if has_sites() { Caller::of_this_call().stack() } else { None };
-    noted.map_or_else(stack_pointer, |stack| stack as u64)
-}
-
-/// Where this thread's stack ends at this moment.
-#[inline(always)]
-fn stack_pointer() -> u64 {
-    let pointer;
-    // SAFETY: the assembly copies a register.
-    unsafe {
-        core::arch::asm!(
-            "mov {pointer}, rsp",
-            pointer = out(reg) pointer,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    pointer
+    noted.map_or_else(arch::stack_pointer, |stack| stack as u64)
 }
 
 /// Has a thread of this process ended?

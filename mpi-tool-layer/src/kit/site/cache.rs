@@ -7,7 +7,6 @@
 //! The entry where a call's is most often is compared in each function's own code, with as many callers as a site has
 //! by default; what is elsewhere, or has more callers, in a function of its own.
 
-use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{
@@ -15,6 +14,7 @@ use core::sync::atomic::{
 };
 
 use super::trail::Trail;
+use crate::arch;
 
 /// How many return addresses an entry may have beside its own: the callers, and the frames of MPI's
 /// libraries that are passed over.
@@ -132,42 +132,20 @@ impl SiteCache {
     #[inline(always)]
     pub(crate) unsafe fn find(&self, stack: usize) -> Option<u32> {
         // SAFETY: a word can be read, as the caller says.
-        let returns_to = unsafe { with_exposed_provenance::<u64>(stack).read_unaligned() };
+        let returns_to = unsafe { arch::returns_to(stack) };
         let entry = &self.entries[place(stack, returns_to)];
-        // `Entry::is_of`, of an entry without further frames, as others are [marked](MARK). The compiler would take a load
-        // and a comparison for each of these comparisons, since what they load is atomic, and more registers, of which few
-        // are free in the middle of a call: so the return address is read again.
-        // SAFETY: the assembly may only read, from memory that is there: the return address; the entry, of which the offsets
-        // are; and what its first places lead to, for which `is_there` gives the reason, once stack pointer and return
-        // address are the entry's.
-        unsafe {
-            asm!(
-                "cmp {stack}, qword ptr [{entry} + {own_stack}]",
-                "jne {other}",
-                "mov {word}, qword ptr [{stack}]",
-                "cmp {word}, qword ptr [{entry} + {own_returns_to}]",
-                "jne {other}",
-                "mov {word}, qword ptr [{entry} + {frames}]",
-                "mov {word}, qword ptr [{word}]",
-                "cmp {word}, qword ptr [{entry} + {frames} + 8]",
-                "jne {other}",
-                "mov {word}, qword ptr [{entry} + {frames} + 16]",
-                "mov {word}, qword ptr [{word}]",
-                "cmp {word}, qword ptr [{entry} + {frames} + 24]",
-                "jne {other}",
-                "mov {word}, qword ptr [{entry} + {frames} + 32]",
-                "mov {word}, qword ptr [{word}]",
-                "cmp {word}, qword ptr [{entry} + {frames} + 40]",
-                "jne {other}",
-                entry = in(reg) entry,
-                stack = in(reg) stack,
-                word = out(reg) _,
-                own_stack = const offset_of!(Entry, stack),
-                own_returns_to = const offset_of!(Entry, returns_to),
-                frames = const offset_of!(Entry, frames),
-                other = label { return None },
-                options(readonly, nostack),
-            );
+        // `Entry::is_of`, of an entry without further frames, as others are [marked](MARK).
+        // SAFETY: the entry has these places, of three frames; a word can be read where the stack pointer leads, as the caller says,
+        // and where the frames are, for which `is_there` gives the reason, once stack pointer and return address are the entry's.
+        let is_it = unsafe {
+            arch::is_call::<
+                { offset_of!(Entry, stack) },
+                { offset_of!(Entry, returns_to) },
+                { offset_of!(Entry, frames) },
+            >(core::ptr::from_ref(entry).cast(), stack)
+        };
+        if !is_it {
+            return None;
         }
         Some(entry.site.load(Relaxed))
     }
@@ -186,7 +164,7 @@ impl SiteCache {
         let at = entry.leads_to.load(Relaxed) as usize;
         // SAFETY: an aligned word must be there. As the entry's frames, the place was on this thread's stack when the
         // entry was made, above the stack pointer, and is so again.
-        let returns_to = unsafe { with_exposed_provenance::<u64>(at).read_volatile() };
+        let returns_to = unsafe { arch::return_address_at(with_exposed_provenance(at)) };
         let (entry, site) = self.entry(at, returns_to)?;
         let is_site = entry.further.load(Relaxed) & LEADS_ON == 0;
         is_site.then_some(Found { site, is_of_mpi })
@@ -404,7 +382,8 @@ impl SiteCache {
         let further = further | if is_of_mpi { OF_MPI } else { 0 };
         entry.further.store(further, Relaxed);
         entry.leads_to.store(leads_to.unwrap_or(0), Relaxed);
-        let fill = core::iter::repeat(&call);
+        let fill = arch::always_there(call);
+        let fill = core::iter::repeat(&fill);
         for ([place, value], [at, was]) in entry.frames.iter().zip(frames.iter().chain(fill)) {
             place.store(*at, Relaxed);
             value.store(*was, Relaxed);
@@ -510,7 +489,7 @@ fn is_there([place, value]: &[AtomicU64; 2]) -> bool {
     // SAFETY: an aligned word must be there. The place was on this thread's stack when the entry was made, aligned and
     // not below the stack pointer of that time, which is where the call stands again. So it is on the part of the same
     // stack that is in use.
-    unsafe { place.read_volatile() == value.load(Relaxed) }
+    unsafe { arch::return_address_at(place) == value.load(Relaxed) }
 }
 
 /// The entry of a caller where it is first looked for.

@@ -1,31 +1,13 @@
 //! Where the application's call came from, as the exported functions of a tool note it down that asks
 //! for call sites: the stack pointer, at which the return address is, and the frame pointer.
 
-use core::arch::asm;
 use core::marker::PhantomData;
-use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::super::memory::text_at;
-use super::super::thread::{
-    FRAME, STACK, begin_outer, end_outer, is_above_outer, take_beside_level, word,
-};
-
-/// The body of an exported function that notes its caller down and goes on to another function, with all
-/// arguments as they are. Only r11 is lost, which a call may change.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __note_caller {
-    ($body:path) => {
-        ::core::arch::naked_asm!(
-            "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-            "mov qword ptr fs:[r11], rsp",
-            "mov qword ptr fs:[r11 + 8], rbp",
-            "jmp {body}",
-            body = sym $body,
-        )
-    };
-}
+use super::super::thread::{end_outer, take_beside_level};
+use crate::arch::words::{FRAME, STACK};
+use crate::arch::{self, begin_outer, is_above_outer, word};
 
 /// An exported function of a tool that asks for call sites: notes its caller down, and jumps to the function
 /// that it would be without that.
@@ -45,14 +27,7 @@ macro_rules! __export_noting_caller {
         #[unsafe(export_name = "MPI_Pcontrol")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            ::core::arch::naked_asm!(
-                "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-                "mov qword ptr fs:[r11], rsp",
-                "mov qword ptr fs:[r11 + 8], rbp",
-                "mov qword ptr fs:[r11 + 40], rsi",
-                "jmp {body}",
-                body = sym Here::$name,
-            )
+            $crate::__note_caller_and_second! { Here::$name }
         }
     };
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
@@ -109,17 +84,7 @@ macro_rules! __export_bare_or_noting_caller {
                     )
                 }
             }
-            ::core::arch::naked_asm!(
-                "cmp byte ptr [rip + {is_spared}], 0",
-                "jne {bare}",
-                "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-                "mov qword ptr fs:[r11], rsp",
-                "mov qword ptr fs:[r11 + 8], rbp",
-                "jmp {body}",
-                is_spared = sym $crate::install::IS_SPARED,
-                bare = sym bare,
-                body = sym Here::$name,
-            )
+            $crate::__note_caller_unless! { $crate::install::IS_SPARED, bare, Here::$name }
         }
     };
 }
@@ -217,7 +182,7 @@ impl Caller {
     /// MPI in between.
     #[inline(always)]
     pub(super) fn is_near(&self) -> bool {
-        above_stack_pointer(self.stack) < NEAR
+        arch::above_stack_pointer(self.stack) < NEAR
     }
 
     /// Where the call returns to; `None` if that is not known.
@@ -225,25 +190,14 @@ impl Caller {
     pub(super) fn returns_to(&self) -> Option<u64> {
         // SAFETY: a word must be there. It is above the stack pointer, and was so in a call that this thread was in: so
         // it is on the part of the thread's stack that is in use.
-        self.is_near()
-            .then(|| unsafe { with_exposed_provenance::<u64>(self.stack).read_unaligned() })
+        self.is_near().then(|| unsafe { arch::returns_to(self.stack) })
     }
 
     /// Is the place above the stack pointer, as that of a call is that has just been noted down? In fewer instructions than
     /// [`is_near`](Self::is_near). It is not if a signal handler has called MPI since, and in a level of a stack.
     #[inline(always)]
     pub(super) fn is_above_stack_pointer(&self) -> bool {
-        // SAFETY: the assembly compares registers.
-        unsafe {
-            asm!(
-                "cmp {stack}, rsp",
-                "jb {other}",
-                stack = in(reg) self.stack,
-                other = label { return false },
-                options(nomem, nostack),
-            );
-        }
-        true
+        arch::is_in_stack(self.stack)
     }
 }
 
@@ -305,19 +259,4 @@ impl Drop for Nesting {
             end_outer();
         }
     }
-}
-
-/// How far an address is above the stack pointer.
-#[inline(always)]
-fn above_stack_pointer(address: usize) -> usize {
-    let distance;
-    // SAFETY: the assembly only reckons with registers.
-    unsafe {
-        asm!(
-            "sub {address}, rsp",
-            address = inout(reg) address => distance,
-            options(nomem, nostack),
-        );
-    }
-    distance
 }

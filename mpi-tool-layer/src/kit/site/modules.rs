@@ -4,10 +4,10 @@ use core::ops::Range;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 
 use super::File;
+use crate::arch::{DYNAMIC_LINKER, Unwinder};
 use crate::host::linker::here;
 use crate::host::objects::{Object, each_object};
 
@@ -46,19 +46,14 @@ impl Role {
 pub(super) struct Modules {
     version: [u64; 2],
     loaded: Vec<Loaded>,
-    pub(super) unwinder: UnwinderX86_64<&'static [u8]>,
+    pub(super) unwinder: Unwinder<&'static [u8]>,
     /// All that there ever were.
     files: Vec<(Range<u64>, &'static File)>,
 }
 
 impl Modules {
     pub(super) fn new() -> Self {
-        Self {
-            version: [0; 2],
-            loaded: Vec::new(),
-            unwinder: UnwinderX86_64::new(),
-            files: Vec::new(),
-        }
+        Self { version: [0; 2], loaded: Vec::new(), unwinder: Unwinder::new(), files: Vec::new() }
     }
 
     /// Looks again if something was loaded or unloaded, and says whether that was so.
@@ -69,7 +64,7 @@ impl Modules {
             return false;
         }
         self.loaded.clear();
-        self.unwinder = UnwinderX86_64::new();
+        self.unwinder = Unwinder::new();
         each_object(|object| self.add(&object));
         self.version = version;
         true
@@ -88,7 +83,8 @@ impl Modules {
             // What Fortran calls may be in the same file as the rest.
             _ if object.is_mpi_library() && object.exports(c"mpi_init_") => Role::Binding,
             _ if object.is_mpi_code() => Role::Mpi,
-            Some(b"libc.so.6" | b"libpthread.so.0" | b"ld-linux-x86-64.so.2") => Role::Start,
+            Some(b"libc.so.6" | b"libpthread.so.0") => Role::Start,
+            Some(name) if name == DYNAMIC_LINKER => Role::Start,
             _ => Role::Application,
         };
         let build_id = object.build_id().unwrap_or_default();

@@ -5,7 +5,6 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder as _};
 use mpi_tool_python::{Stack, is_installed, joined};
 
@@ -13,13 +12,14 @@ use super::cache::{Follow, Found, MOST};
 use super::modules::{Modules, Role};
 use super::python::Python;
 use super::{Caller, CodePlace, File, PLACES, Site};
+use crate::arch;
 use crate::counters::memory;
 use crate::host::linker::{Scope, clear_message, find};
 
 /// What is asked when a thread calls from a place for the first time.
 struct Search {
     modules: Modules,
-    rules: CacheX86_64,
+    rules: arch::Rules,
     /// The interpreter of Python, if there is one whose functions are wanted, since objects were loaded last.
     python: Option<Python>,
     /// What stands for files of functions of Python.
@@ -55,7 +55,7 @@ pub(super) fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Found {
     let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     let search = search.get_or_insert_with(|| Search {
         modules: Modules::new(),
-        rules: CacheX86_64::new(),
+        rules: arch::Rules::new(),
         python: None,
         functions: HashMap::new(),
         known: HashMap::new(),
@@ -218,7 +218,7 @@ impl Search {
     /// `end` on.
     fn unwind(&mut self, frames: &mut Frames, caller: Caller, depth: usize, end: u64) {
         let mut registers =
-            UnwindRegsX86_64::new(frames.0[0][1], caller.stack as u64 + 8, caller.frame as u64);
+            arch::registers(frames.0[0][1], caller.stack as u64, caller.frame as u64);
         let mut read = |address: u64| {
             let is_inside =
                 address >= caller.stack as u64 && address <= end - 8 && address.is_multiple_of(8);
@@ -233,13 +233,13 @@ impl Search {
         };
         while !is_enough(self, frames) {
             let Some(frame) = FrameAddress::from_return_address(address) else { return };
-            let unwinder = &self.modules.unwinder;
+            let (unwinder, before) = (&self.modules.unwinder, registers);
             match unwinder.unwind_frame(frame, &mut registers, &mut self.rules, &mut read) {
                 Ok(Some(next)) => {
-                    // On x86-64 the return address is the word below the caller's stack.
-                    let at = registers.sp().wrapping_sub(8);
+                    let place = arch::place_of_return_address(&before, &registers, next, &mut read);
+                    let Some(at) = place else { return };
                     let above = frames.0.last().map_or(0, |[place, _]| *place);
-                    if at <= above || read(at) != Ok(next) || self.modules.of(next).is_none() {
+                    if at <= above || self.modules.of(next).is_none() {
                         return;
                     }
                     frames.0.push([at, next]);

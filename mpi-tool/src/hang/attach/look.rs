@@ -236,6 +236,8 @@ mod tests {
         assert_eq!(Call::read(""), None);
     }
 
+    /// The numbers are those of x86-64's table of calls.
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_thread_that_sleeps_elsewhere_is_left_alone() {
         let may = |number, state| {

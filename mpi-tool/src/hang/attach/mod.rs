@@ -172,3 +172,12 @@ fn report(jobs: &[Job], hang: &Hang, symbols: &mut Symbols) -> Report {
 fn time() -> Option<f64> {
     SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|time| time.as_secs_f64())
 }
+
+#[cfg(test)]
+mod refusal_tests {
+    #[test]
+    fn another_processor_is_named() {
+        assert_eq!(super::refusal("x86_64"), None);
+        assert!(super::refusal("aarch64").unwrap().contains("this machine is aarch64"));
+    }
+}

@@ -137,9 +137,14 @@ impl CrossMpi {
             ("MPIEXEC", self.mpiexec.display().to_string()),
             ("LD_LIBRARY_PATH", self.libraries.clone()),
         ]);
+        // The emulator has no system call by which a process reads another one's memory, which both MPIs would take for long
+        // messages.
         if self.abi() == "openmpi" {
+            variables.push(("OMPI_MCA_smsc", "^cma".into()));
             // What the server, which is of the other processor, would share with its clients as memory.
             variables.push(("PMIX_MCA_gds", "hash".into()));
+        } else {
+            variables.push(("MPIR_CVAR_CH4_CMA_ENABLE", "0".into()));
         }
         variables
     }

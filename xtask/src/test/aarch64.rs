@@ -138,7 +138,8 @@ fn finish(
     let _ = fs::remove_file(&report);
     let status = nextest.args(choice.arguments).status().context("cargo-nextest does not run")?;
     if report.exists() {
-        results.read(&format!("aarch64's {}", mpi.name()), &report)?;
+        // As the command line says it.
+        results.read(&format!("{} --arch aarch64", mpi.name()), &report)?;
         results::keep(&report, title)?;
     }
     /// Failed tests, which the report has.

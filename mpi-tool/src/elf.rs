@@ -7,13 +7,50 @@ use std::path::{Path, PathBuf};
 
 use mpi_facts::note;
 use object::elf::{
-    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, EM_X86_64, FileHeader64, PT_INTERP, SHT_DYNSYM,
-    SHT_SYMTAB,
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, EM_AARCH64, EM_X86_64, FileHeader64, PT_INTERP,
+    SHT_DYNSYM, SHT_SYMTAB,
 };
 use object::read::elf::{
     Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _,
 };
 use object::{Endianness, ReadCache, ReadRef, SymbolIndex};
+
+/// A kind of processor, with addresses of 64 bits, that the tools are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Machine {
+    X86_64,
+    Aarch64,
+}
+
+impl Machine {
+    /// The one that this program is for, and so the tools that come with it.
+    pub(crate) const OWN: Self =
+        if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86-64",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+
+    /// Where its libraries are in Debian's folders.
+    pub(crate) fn triplet(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-linux-gnu",
+            Self::Aarch64 => "aarch64-linux-gnu",
+        }
+    }
+}
+
+fn machine_of(header: &FileHeader64<Endianness>, endian: Endianness) -> Option<Machine> {
+    match header.e_machine(endian) {
+        EM_X86_64 => Some(Machine::X86_64),
+        // The other order of bytes has the same number.
+        EM_AARCH64 if endian == Endianness::Little => Some(Machine::Aarch64),
+        _ => None,
+    }
+}
 
 /// An ELF file.
 #[derive(Debug, Default, Clone)]
@@ -21,8 +58,8 @@ pub(crate) struct Elf {
     pub(crate) path: PathBuf,
     /// Bits of an address: 64 or 32.
     pub(crate) bits: u8,
-    /// It is for the kind of processor and the word size that tools are for.
-    pub(crate) x86_64: bool,
+    /// The kind of processor that it is for, if it is one that tools may be for.
+    pub(crate) machine: Option<Machine>,
     /// It asks for a dynamic linker, or is a shared object.
     pub(crate) dynamic: bool,
     pub(crate) soname: Option<String>,
@@ -65,7 +102,7 @@ impl Elf {
     fn parse(&mut self, data: &[u8]) -> object::Result<()> {
         let header = FileHeader64::<Endianness>::parse(data)?;
         let endian = header.endian()?;
-        self.x86_64 = header.e_machine(endian) == EM_X86_64;
+        self.machine = machine_of(header, endian);
         let segments = header.program_headers(endian, data)?;
         self.dynamic = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
 
@@ -119,13 +156,14 @@ impl Elf {
     }
 }
 
-/// The note of a tool (`mpi_facts::note`), of whose file nothing else is read: most libraries in a folder are no tools,
-/// and tools are large.
-pub(crate) fn note(path: &Path) -> Option<String> {
+/// The note of a tool (`mpi_facts::note`) and the processor that it is for. Nothing else of the file is read: most libraries
+/// in a folder are no tools, and tools are large.
+pub(crate) fn note(path: &Path) -> Option<(String, Option<Machine>)> {
     let data = ReadCache::new(open(path).ok()??);
     let header = FileHeader64::<Endianness>::parse(&data).ok()?;
     let endian = header.endian().ok()?;
-    note_in(&header.sections(endian, &data).ok()?, endian, &data).ok()?
+    let note = note_in(&header.sections(endian, &data).ok()?, endian, &data).ok()??;
+    Some((note, machine_of(header, endian)))
 }
 
 fn note_in<'data, R: ReadRef<'data>>(
@@ -174,6 +212,27 @@ pub(crate) fn texts(data: &[u8]) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::{Elf, Machine};
+
+    /// The ELF specification: bytes 18 and 19 are 62 for x86-64, 183 for AArch64, 243 for RISC-V.
+    #[test]
+    fn machines_are_known() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let machine = |number: u8| {
+            let mut head = [0_u8; 64];
+            head[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+            (head[16], head[18], head[20], head[52]) = (3, number, 1, 64);
+            std::fs::write(file.path(), head).unwrap();
+            Elf::read(file.path()).unwrap().unwrap().machine
+        };
+        assert_eq!(machine(62), Some(Machine::X86_64));
+        assert_eq!(machine(183), Some(Machine::Aarch64));
+        assert_eq!(machine(243), None);
+        // The test itself is a program of this machine.
+        let own = Elf::read(&std::env::current_exe().unwrap()).unwrap().unwrap();
+        assert_eq!(own.machine, Some(Machine::OWN));
+    }
+
     #[test]
     fn texts_end_with_a_nul_or_the_data() {
         let texts = |data| super::texts(data).collect::<Vec<_>>();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mpi_facts::is_part_of_mpi;
 use serde::Serialize;
 
-use crate::elf::{Elf, texts};
+use crate::elf::{Elf, Machine, texts};
 use crate::libraries::Libraries;
 use crate::mpi::Mpi;
 use crate::python::{self, Choice};
@@ -62,7 +62,7 @@ pub(crate) enum Kind {
     /// For 32-bit processors.
     #[serde(rename = "32-bit")]
     Bits32,
-    /// For other processors than x86-64.
+    /// For another processor than the tools.
     OtherProcessor,
     /// A Python program.
     Python,
@@ -249,9 +249,13 @@ impl Inspection {
             self.kind = Kind::Bits32;
             return self.set(Interception::No, "it is a 32-bit program; tools are 64-bit");
         }
-        if !elf.x86_64 {
+        if elf.machine != Some(Machine::OWN) {
             self.kind = Kind::OtherProcessor;
-            return self.set(Interception::No, "it is for another processor than x86-64");
+            let other = elf.machine.map_or("another processor", Machine::name);
+            let own = Machine::OWN.name();
+            let reason =
+                format!("it is for {other}, and this mpi-tool and its tools are for {own}");
+            return self.set(Interception::No, reason);
         }
         let libraries = Libraries::of(elf);
         self.kind = if elf.dynamic { Kind::Dynamic } else { Kind::Static };

@@ -50,11 +50,13 @@ const LAUNCHERS: [&str; 8] = [
 ];
 
 /// Where a library lies below the prefix of its launcher: as it is built, in wheels, Debian, Fedora, Intel's.
-const BELOW: [&str; 9] = [
+const BELOW: [&str; 11] = [
     "lib",
     "lib64",
     "lib/x86_64-linux-gnu",
     "lib/x86_64-linux-gnu/openmpi/lib",
+    "lib/aarch64-linux-gnu",
+    "lib/aarch64-linux-gnu/openmpi/lib",
     "lib/release",
     "lib/openmpi/lib",
     "lib/mpich/lib",

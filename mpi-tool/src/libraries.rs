@@ -6,7 +6,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::elf::Elf;
+use crate::elf::{Elf, Machine};
 
 /// A program's libraries.
 #[derive(Debug, Default)]
@@ -77,11 +77,12 @@ impl Search {
             let mut entries = self.cache.iter().filter(|(known, _)| known == name);
             entries.find_map(|(_, path)| fitting(path))
         };
-        const STANDARD: [&str; 6] = [
+        let triplet = Machine::OWN.triplet();
+        let standard = [
             "/lib64",
             "/usr/lib64",
-            "/lib/x86_64-linux-gnu",
-            "/usr/lib/x86_64-linux-gnu",
+            &format!("/lib/{triplet}"),
+            &format!("/usr/lib/{triplet}"),
             "/lib",
             "/usr/lib",
         ];
@@ -89,13 +90,13 @@ impl Search {
             .or_else(|| in_folders(&self.library_path))
             .or_else(|| in_folders(&runpath))
             .or_else(cached)
-            .or_else(|| in_folders(&STANDARD.map(PathBuf::from)))
+            .or_else(|| in_folders(&standard.map(PathBuf::from)))
     }
 }
 
 /// A library that a program of ours can be linked to.
 fn fitting(path: &Path) -> Option<Elf> {
-    Elf::read(path).ok()?.filter(|library| library.x86_64)
+    Elf::read(path).ok()?.filter(|library| library.machine == Some(Machine::OWN))
 }
 
 /// With what stands for the folder of the object that says so.
@@ -104,7 +105,8 @@ fn own_folders(object: &Elf, folders: &[String]) -> Vec<PathBuf> {
     let origin = real.parent().unwrap_or(Path::new("/")).display().to_string();
     let expand = |folder: &String| {
         let mut folder = folder.clone();
-        for (name, value) in [("ORIGIN", origin.as_str()), ("LIB", "lib64"), ("PLATFORM", "x86_64")]
+        let platform = env::consts::ARCH;
+        for (name, value) in [("ORIGIN", origin.as_str()), ("LIB", "lib64"), ("PLATFORM", platform)]
         {
             folder =
                 folder.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
@@ -149,7 +151,10 @@ mod tests {
     #[test]
     fn finds_what_the_dynamic_linker_finds() {
         let program = env::current_exe().unwrap();
-        let linker = Path::new("/lib64/ld-linux-x86-64.so.2");
+        let linker = match Machine::OWN {
+            Machine::X86_64 => Path::new("/lib64/ld-linux-x86-64.so.2"),
+            Machine::Aarch64 => Path::new("/lib/ld-linux-aarch64.so.1"),
+        };
         let output =
             std::process::Command::new(linker).arg("--list").arg(&program).output().unwrap();
         let listed = String::from_utf8(output.stdout).unwrap();

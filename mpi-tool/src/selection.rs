@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use mpi_facts::Abi;
 
+use crate::elf::Machine;
 use crate::inspect::{Binding, Inspection, Interception, Kind, is_of_thread_sanitizer};
 use crate::mpi::Mpi;
 use crate::problem::Problem;
@@ -238,6 +239,12 @@ fn fitting<'a>(
     let mut reason = None;
     let fits = |build: &&Build| !build.universal && build.abi.is_none_or(|own| own == abi);
     for build in builds.iter().filter(fits) {
+        if let Some(other) = build.machine.filter(|machine| *machine != Machine::OWN) {
+            // The dynamic linker would leave it out with a word of its own for each process.
+            let (path, other, own) = (build.path.display(), other.name(), Machine::OWN.name());
+            reason = Some(format!("{path} is for {other}, and this mpi-tool is for {own}"));
+            continue;
+        }
         // The dynamic linker takes both for the end of a name.
         if build.path.display().to_string().contains([' ', ':']) {
             reason = Some(format!(

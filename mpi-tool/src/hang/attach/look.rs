@@ -14,8 +14,9 @@ use object::elf::{ELFCLASS64, ELFMAG, EM_X86_64, FileClass, Machine};
 use super::image::Images;
 use super::maps::{self, Mapping};
 use super::memory::Memory;
+use super::processor::is_untouched_by_stop;
 use super::python;
-use super::trace::{self, Failure, May, Registers, is_untouched_by_stop};
+use super::trace::{self, Failure, May, Registers};
 use super::unwind::{Copied, End, Loaded, Way};
 use crate::hang::process::{effort, started, state, threads};
 
@@ -235,6 +236,8 @@ mod tests {
         assert_eq!(Call::read(""), None);
     }
 
+    /// The numbers are those of x86-64's table of calls.
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_thread_that_sleeps_elsewhere_is_left_alone() {
         let may = |number, state| {

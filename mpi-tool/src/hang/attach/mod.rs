@@ -2,6 +2,7 @@
 //!
 //! * `find.rs`: which processes, and which job. `refused.rs`: why one cannot be looked at.
 //! * `look.rs`: each thread at a moment. `trace.rs`: stops one that runs. `memory.rs`, `maps.rs`: what a process has.
+//! * `x86_64.rs`: registers and system calls. `other.rs`: what stands in its place on other processors.
 //! * `unwind.rs`: the functions that a thread is in, by tables of files (`image.rs`). `names.rs`: which are MPI's.
 //! * `python.rs`: the Python functions among them.
 //! * `seen.rs`: what two looks say. `text.rs`, `json.rs`: what is printed.
@@ -13,6 +14,9 @@ mod look;
 mod maps;
 mod memory;
 mod names;
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "other.rs")]
+mod processor;
 mod python;
 mod refused;
 mod seen;
@@ -36,6 +40,9 @@ use seen::{Report, SCHEMA};
 
 /// Looks at processes.
 pub(super) fn run(hang: &Hang, pids: &[u32]) -> Result<()> {
+    if let Some(reason) = refusal(std::env::consts::ARCH) {
+        bail!(reason);
+    }
     let jobs = find::jobs(pids)?;
     let mut symbols = Symbols::default();
     let report = report(&jobs, hang, &mut symbols);
@@ -47,6 +54,15 @@ pub(super) fn run(hang: &Hang, pids: &[u32]) -> Result<()> {
     show(hang, &report)?;
     symbols.complain();
     Ok(())
+}
+
+/// Why nothing can be looked at where this program runs, by its processor.
+fn refusal(processor: &str) -> Option<String> {
+    (processor != "x86_64").then(|| {
+        format!(
+            "--attach knows the registers and stacks of x86-64 only, and this machine is {processor}: start the program with              mpi-watch, and `mpi-tool hang` shows where its ranks are"
+        )
+    })
 }
 
 /// Prints what was seen on several hosts.
@@ -155,4 +171,13 @@ fn report(jobs: &[Job], hang: &Hang, symbols: &mut Symbols) -> Report {
 /// Seconds since the beginning of 1970, by this host's clock.
 fn time() -> Option<f64> {
     SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|time| time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod refusal_tests {
+    #[test]
+    fn another_processor_is_named() {
+        assert_eq!(super::refusal("x86_64"), None);
+        assert!(super::refusal("aarch64").unwrap().contains("this machine is aarch64"));
+    }
 }

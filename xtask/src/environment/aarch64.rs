@@ -193,7 +193,7 @@ impl Cross {
 fn zlib() -> Result<PathBuf> {
     let packages = ["zlib1g"];
     debian("zlib", &packages, |prefix| {
-        foreign(prefix, |apt| Ok(run(apt().arg("download").args(packages))?))
+        foreign(prefix, |apt| run(apt().arg("download").args(packages)))
     })
 }
 

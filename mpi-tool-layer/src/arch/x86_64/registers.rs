@@ -3,7 +3,7 @@
 //! * [`Registers`]: those that may have arguments, also of a variadic function; and `__ask_first!`, which asks a
 //!   function of Rust where such a call goes on.
 //!
-//! * `saving_registers!`: all that a call may lose, for code that wants the call to be none; [`add_in_cold_code`] is such a call.
+//! * `saving_registers!`: all that a call may lose, for code that wants the call to be none; `add_in_cold_code` is such a call.
 //!
 //! * [`aside!`](crate::aside): those that may have arguments, where a layer calls what it rarely needs: the compiler must not
 //!   move a call's arguments out of the way each time.

@@ -18,6 +18,7 @@ pub(crate) fn run_all() -> Result<()> {
         cargo
     };
     step("Files", files)?;
+    step("Assembly", assembly)?;
     step("The way from the list to a tool", reading_path)?;
     step("Crates for crates.io", publish::lint)?;
     step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
@@ -116,6 +117,34 @@ fn reading_path() -> Result<()> {
     Ok(())
 }
 
+/// The places where assembly may be: what depends on the processor, and tables of addresses, which are data.
+const WITH_ASSEMBLY: [&str; 2] = ["mpi-tool-layer/src/arch/", "rmpi/mpi-sys/src/pmpi.rs"];
+
+/// Has a source assembly that is to be elsewhere?
+fn has_strange_assembly(path: &str, text: &str) -> bool {
+    let is_allowed = WITH_ASSEMBLY.iter().any(|place| path.starts_with(place));
+    // In two parts, so that this line is none.
+    path.ends_with(".rs") && !is_allowed && text.contains(concat!("asm", "!"))
+}
+
+/// All assembly is in the room for what depends on the processor.
+fn assembly() -> Result<()> {
+    let root = environment::root();
+    let mut git = Command::new("git");
+    git.current_dir(&root).args(["ls-files", "-z", "*.rs"]);
+    let mut strange = Vec::new();
+    for path in output(&mut git)?.split_terminator('\0') {
+        let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
+        if has_strange_assembly(path, &text) {
+            strange.push(path.to_owned());
+        }
+    }
+    if !strange.is_empty() {
+        bail!("assembly outside of {}:\n  {}", WITH_ASSEMBLY.join(" and "), strange.join("\n  "));
+    }
+    Ok(())
+}
+
 /// Refuses what is neither source nor data that is known here: packages, programs, what a test left behind.
 fn files() -> Result<()> {
     let root = environment::root();
@@ -154,6 +183,18 @@ mod tests {
             (".ci/run", b"\xff\xfe"),
         ] {
             assert!(is_strange(path, contents).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn assembly_has_one_room() {
+        let with = concat!("core::arch::naked_asm", "!(\"ret\")");
+        for path in ["tools/mpi-watch/src/lib.rs", "mpi-tool-layer/src/kit/arch.rs"] {
+            assert!(has_strange_assembly(path, with), "{path}");
+            assert!(!has_strange_assembly(path, "fn asm() {}"), "{path}");
+        }
+        for path in ["mpi-tool-layer/src/arch/x86_64/clock.rs", "docs/design.md"] {
+            assert!(!has_strange_assembly(path, with), "{path}");
         }
     }
 

@@ -13,6 +13,7 @@ mod symbols;
 #[cfg(feature = "call-sites")]
 mod unwinding;
 
+use crate::arch;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
@@ -211,7 +212,7 @@ impl Object<'_> {
                 let (slot, (section, info, name)) = unsafe {
                     let relocation = &*(start as *const libc::Elf64_Rela).add(index);
                     let (number, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
-                    if number == 0 || ![R_64, R_GLOB_DAT, R_JUMP_SLOT].contains(&kind) {
+                    if number == 0 || !arch::ADDRESSES_OF_SYMBOLS.contains(&kind) {
                         continue;
                     }
                     let slot = (self.0.dlpi_addr + relocation.r_offset) as *mut u64;
@@ -394,10 +395,6 @@ const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DT_RELACOUNT: u64 = 0x6fff_fff9;
-
-const R_64: u32 = 1;
-const R_GLOB_DAT: u32 = 6;
-const R_JUMP_SLOT: u32 = 7;
 
 #[cfg(test)]
 mod tests {

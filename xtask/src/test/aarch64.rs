@@ -43,9 +43,20 @@ const LEFT_OUT: [(&str, &str); 4] = [
 
 /// The tools that are built, and what the tests of programs are that need no others: the same counts as the program makes, with
 /// collective operations, threads, and callbacks that are left without a return.
-const TOOLS: [&str; 4] = ["call-counter", "bandwidth-counter", "empty-raw", "empty-high"];
+const TOOLS: [&str; 8] = [
+    "call-counter",
+    "bandwidth-counter",
+    "empty-raw",
+    "empty-high",
+    "mpi-profile",
+    "mpi-trace",
+    "mpi-watch",
+    "mpi-check",
+];
 const SMOKE: &str = "binary(=programs) & test(/^(ring|p2p|collectives|threads|attributes|known_answers_of_the_ring|\
-    the_text_is_sorted_lines_of_what_was_called)$/) | binary(=leaves) & test(every_call_that_is_left_is_counted)";
+    the_text_is_sorted_lines_of_what_was_called)$/) | binary(=leaves) & test(every_call_that_is_left_is_counted) \
+    | binary(=check) & test(/^(calls_past_the_tool_are_not_guessed|known_findings_are_suppressed|nothing_is_found_in_right_programs|\
+    races_are_told_when_asked|what_is_freed_after_finalize_is_no_leak|nothing_is_found_where_threads_share_mpi)$/)";
 
 /// What the command line chooses.
 pub(super) struct Choice<'a> {
@@ -100,7 +111,7 @@ fn unit(
 
 /// Tests that start programs of aarch64.
 fn programs(mpi: &CrossMpi, choice: &Choice<'_>, title: &str, results: &mut Results) -> Result<()> {
-    let mut suites = vec!["programs", "leaves"];
+    let mut suites = vec!["programs", "leaves", "check"];
     let mut filter = format!("({}) & ({SMOKE})", named(choice.names));
     if let Some(suite) = choice.suite {
         suites = vec![suite];

@@ -24,3 +24,6 @@ pub use registers::Registers;
 pub(crate) use registers::add_in_cold_code;
 pub use thread::*;
 pub(crate) use unwinding::*;
+
+/// The relocations by which a word becomes the address of a symbol: R_AARCH64_ABS64, R_AARCH64_GLOB_DAT and R_AARCH64_JUMP_SLOT.
+pub(crate) const ADDRESSES_OF_SYMBOLS: [u32; 3] = [257, 1025, 1026];

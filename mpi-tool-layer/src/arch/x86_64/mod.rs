@@ -19,3 +19,6 @@ pub use registers::Registers;
 pub(crate) use registers::add_in_cold_code;
 pub use thread::*;
 pub(crate) use unwinding::*;
+
+/// The relocations by which a word becomes the address of a symbol: R_X86_64_64, R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT.
+pub(crate) const ADDRESSES_OF_SYMBOLS: [u32; 3] = [1, 6, 7];

@@ -200,7 +200,7 @@ impl Picture {
         }
     }
 
-    /// Was a window posted, or an epoch completed, so often? Yes if nobody knows.
+    /// Was a window posted, or an epoch completed, so often? Yes if the picture does not know.
     fn has_happened(&self, key: u64, count: u64) -> bool {
         let Some(counts) = &self.exposures else { return true };
         counts.get(&key).is_some_and(|known| *known >= count)
@@ -223,7 +223,7 @@ impl Picture {
     }
 }
 
-/// May a rank go on? Yes if nobody knows it.
+/// May a rank go on? Yes if the picture does not have the rank.
 fn goes(can_go: &[bool], rank: u32) -> bool {
     can_go.get(rank as usize).copied().unwrap_or(true)
 }

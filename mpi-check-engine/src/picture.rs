@@ -20,7 +20,7 @@ pub enum State {
 }
 
 impl State {
-    /// From its number. Of what is none, nothing is said.
+    /// The state of a number. A number that is no state's counts as running, so that such a rank is never named.
     pub fn from_number(number: u32) -> Self {
         match number {
             1 => Self::Blocked,
@@ -121,7 +121,7 @@ impl Rank {
             || asked().any(|wanted| wanted.is_met_by(channel, own))
     }
 
-    /// Has it entered a collective operation? Yes if nobody knows.
+    /// May the rank have entered a collective operation? Yes if the picture does not know.
     pub(crate) fn may_have_entered(&self, identity: u64, number: u64) -> bool {
         let known = self.entered.iter().find(|known| known.identity == identity);
         known.map_or(self.has_forgotten, |known| known.number >= number)

@@ -123,7 +123,7 @@ const WITH_ASSEMBLY: [&str; 2] = ["mpi-tool-layer/src/arch/", "rmpi/mpi-sys/src/
 /// Has a source assembly that is to be elsewhere?
 fn has_strange_assembly(path: &str, text: &str) -> bool {
     let is_allowed = WITH_ASSEMBLY.iter().any(|place| path.starts_with(place));
-    // In two parts, so that this line is none.
+    // The name is in two parts, so that this file does not contain it.
     path.ends_with(".rs") && !is_allowed && text.contains(concat!("asm", "!"))
 }
 

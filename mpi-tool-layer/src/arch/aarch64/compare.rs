@@ -47,7 +47,7 @@ pub(crate) unsafe fn is_call<const STACK: usize, const RETURNS_TO: usize, const 
 ) -> bool {
     // SAFETY: the words are those of an entry, which is made of such, and stays as long as the thread, as the caller says.
     let word = |at: usize| unsafe { (*entry.add(at).cast::<AtomicU64>()).load(Relaxed) };
-    // SAFETY: nothing is asked for.
+    // SAFETY: `returns_to` requires nothing on this processor: it reads a word of the thread's.
     let returns_to = unsafe { super::returns_to(stack) };
     word(STACK) == stack as u64
         && word(RETURNS_TO) == returns_to

@@ -36,7 +36,7 @@ pub(crate) fn thunk_to_entry(place: usize, entry: usize) -> Vec<u8> {
     code([0x9e67_0120, JUMP], [place, entry])
 }
 
-/// Has the processor see code that was just written: its caches for instructions know nothing of stores.
+/// Makes code that was just written visible to the processor, whose instruction caches do not follow stores.
 ///
 /// # Safety
 /// The bytes are there.

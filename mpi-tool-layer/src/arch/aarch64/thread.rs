@@ -5,24 +5,31 @@ use core::arch::asm;
 
 use crate::arch::words::{OUTER, RETURNS_TO};
 
+/// Where a thread-local symbol of this object is in this thread.
+macro_rules! place_of {
+    ($symbol:literal) => {{
+        let place;
+        // SAFETY: the assembly may only read, from memory that is there and does not change: the dynamic linker writes this
+        // part of the global offset table before any code of this object runs. Neither stack nor flags change.
+        unsafe {
+            asm!(
+                concat!("adrp {place}, :gottprel:", $symbol),
+                concat!("ldr {place}, [{place}, :gottprel_lo12:", $symbol, "]"),
+                "mrs {thread}, tpidr_el0",
+                "add {place}, {place}, {thread}",
+                place = out(reg) place,
+                thread = out(reg) _,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        place
+    }};
+}
+
 /// Where the kit's words are.
 #[inline(always)]
 fn words() -> *mut usize {
-    let words: *mut usize;
-    // SAFETY: the assembly may only read, from memory that is there and does not change: the dynamic linker writes this
-    // part of the global offset table before any code of this object runs. Neither stack nor flags change.
-    unsafe {
-        asm!(
-            "adrp {words}, :gottprel:mpi_tool_caller",
-            "ldr {words}, [{words}, :gottprel_lo12:mpi_tool_caller]",
-            "mrs {thread}, tpidr_el0",
-            "add {words}, {words}, {thread}",
-            words = out(reg) words,
-            thread = out(reg) _,
-            options(pure, nomem, nostack, preserves_flags),
-        );
-    }
-    words
+    place_of!("mpi_tool_caller")
 }
 
 /// One of this thread's words.
@@ -90,20 +97,7 @@ pub(crate) fn begin_outer() {
 /// Where the word of this thread's counters is.
 #[inline(always)]
 fn counts() -> *mut u64 {
-    let place: *mut u64;
-    // SAFETY: as in `words`.
-    unsafe {
-        asm!(
-            "adrp {place}, :gottprel:mpi_tool_counts",
-            "ldr {place}, [{place}, :gottprel_lo12:mpi_tool_counts]",
-            "mrs {thread}, tpidr_el0",
-            "add {place}, {place}, {thread}",
-            place = out(reg) place,
-            thread = out(reg) _,
-            options(pure, nomem, nostack, preserves_flags),
-        );
-    }
-    place
+    place_of!("mpi_tool_counts")
 }
 
 /// The word of this thread's counters.

@@ -296,7 +296,7 @@ pub unsafe extern "C" fn fortran_call() {
     )
 }
 
-/// Has the processor see code that was just written: it does so by itself.
+/// Makes code that was just written visible to the processor: there is nothing to do, as its instruction caches follow stores.
 ///
 /// # Safety
 /// None here: other processors read the bytes.

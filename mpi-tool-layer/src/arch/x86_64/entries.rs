@@ -1,15 +1,24 @@
 //! What naked functions are made of: jumps that leave a call's arguments where they are, and notes of the caller. A call may
 //! lose r10 and r11, and nothing else.
 
+/// Notes the caller down: two words of the thread's. Leaves the flags alone.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __noting {
+    () => {
+        "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]
+        mov qword ptr fs:[r11], rsp
+        mov qword ptr fs:[r11 + 8], rbp"
+    };
+}
+
 /// A function that notes its caller down and goes on to another function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __note_caller {
     ($body:path) => {
         ::core::arch::naked_asm!(
-            "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-            "mov qword ptr fs:[r11], rsp",
-            "mov qword ptr fs:[r11 + 8], rbp",
+            $crate::__noting!(),
             "jmp {body}",
             body = sym $body,
         )
@@ -22,9 +31,7 @@ macro_rules! __note_caller {
 macro_rules! __note_caller_and_second {
     ($body:path) => {
         ::core::arch::naked_asm!(
-            "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-            "mov qword ptr fs:[r11], rsp",
-            "mov qword ptr fs:[r11 + 8], rbp",
+            $crate::__noting!(),
             "mov qword ptr fs:[r11 + 40], rsi",
             "jmp {body}",
             body = sym $body,
@@ -40,9 +47,7 @@ macro_rules! __note_caller_unless {
         ::core::arch::naked_asm!(
             "cmp byte ptr [rip + {is_spared}], 0",
             "jne {bare}",
-            "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-            "mov qword ptr fs:[r11], rsp",
-            "mov qword ptr fs:[r11 + 8], rbp",
+            $crate::__noting!(),
             "jmp {body}",
             is_spared = sym $is_spared,
             bare = sym $bare,
@@ -159,14 +164,11 @@ pub(crate) fn jump_at(address: usize, slot: usize) -> Option<[u8; 6]> {
 #[macro_export]
 macro_rules! __other_ways {
     () => {
-        "2:
-        jo {bare}
-        mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]
-        mov qword ptr fs:[r11], rsp
-        mov qword ptr fs:[r11 + 8], rbp
-        ja {with_caller}
-        jmp {slowly}
-        .cfi_endproc"
+        concat!(
+            "2:\njo {bare}\n",
+            $crate::__noting!(),
+            "\nja {with_caller}\njmp {slowly}\n.cfi_endproc",
+        )
     };
 }
 

@@ -25,7 +25,7 @@ fn behind(function: FunctionId, waiting: FunctionId, mark: Mark) -> String {
     format!(" ({function}{at})")
 }
 
-/// What is told of some of those who wait, beside each other.
+/// Puts a standstill into words. A rank of which a sentence of its own is told is not described in the others' sentences.
 struct Teller<'a> {
     picture: &'a Picture,
     told: &'a [Wait],

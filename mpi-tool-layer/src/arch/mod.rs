@@ -1,5 +1,5 @@
-//! The room for what depends on the processor: nothing else in this framework has assembly or knows an instruction, but for the
-//! tables of addresses in `rmpi-sys`.
+//! The room for what depends on the processor: nothing else in this framework has assembly, but for the tables of addresses in
+//! `rmpi-sys`. What `libqmpi.so` makes and reads of x86-64's code is not here yet (`qmpi-shim`, `Entry::of` in `qmpi/stack.rs`).
 //!
 //! A processor is a folder, with the same things under the same names in each; `data.rs` is the same for all. What is
 //! asked of one:

@@ -48,10 +48,11 @@ pub fn output(command: &mut Command) -> Output {
 }
 
 /// Has Open MPI's launcher not begun, by what it has said? It cannot start itself now and then (one start of some thousands,
-/// more on a busy machine), and no rank is there then.
+/// more on a busy machine), and no rank is there then. Open MPI 4's launchers share one folder: one that ends may remove it
+/// while another one makes it.
 pub fn has_not_begun(stderr: &[u8]) -> bool {
-    let words = b"listener thread failed to start";
-    stderr.windows(words.len()).any(|found| found == words)
+    let words: [&[u8]; 2] = [b"listener thread failed to start", b"orte_session_dir failed"];
+    words.iter().any(|words| stderr.windows(words.len()).any(|found| found == *words))
 }
 
 /// How long a program may go on that has said enough.

@@ -381,6 +381,34 @@ fn nothing_is_found_where_threads_share_mpi() {
     }
 }
 
+/// Who polls may stop for a reason that no call shows: what was said meanwhile is no finding then.
+#[test]
+fn polling_that_ends_is_no_deadlock() {
+    let judge = |how: &str| {
+        let (report, outcome) =
+            checked(Run::new(&program("polls"), 3).arguments(&[how]).seconds(100));
+        outcome.expect_success(how);
+        assert!(outcome.stderr.contains("mpi-check: possible deadlock at polls.c:"), "{how}");
+        let report = report.unwrap();
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{how}: {report:#}");
+        assert_eq!(report["partial"], Value::Bool(false), "{how}");
+    };
+    std::thread::scope(|scope| {
+        for how in ["file", "thread", "signal"] {
+            scope.spawn(move || judge(how));
+        }
+    });
+}
+
+/// MPICH 5.0.2 gives a topology of fewer processes the group of its old communicator.
+#[test]
+fn topologies_of_fewer_processes_have_those() {
+    let (report, outcome) = checked(Run::new(&program("fewer"), 4));
+    outcome.expect_success("fewer");
+    let report = report.unwrap();
+    assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+}
+
 /// A rank whose only thread stands, another thread that ends MPI, and threads that are in operations on one communicator at
 /// once.
 #[test]

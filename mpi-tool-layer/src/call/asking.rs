@@ -418,17 +418,25 @@ impl UsedComm {
             return None;
         }
         let group_of = self.group_of(of_other_group);
+        let size_of = if of_other_group { pmpi::MPI_Comm_remote_size } else { pmpi::MPI_Comm_size };
         let mut groups = [pmpi::MPI_GROUP_NULL; 2];
         let [group, world] = &mut groups;
+        let mut size = -1;
         let mut ranks = None;
         // SAFETY: the functions want a valid communicator, between two groups where it is about the other one: a `UsedComm`
-        // is valid, the caller promises the rest, and the world is valid while it is active. They write one group each,
-        // which are asked about and freed only if they were written, once. None of them is a session's.
+        // is valid, the caller promises the rest, and the world is valid while it is active. They write one number, and one
+        // group each, which are asked about and freed only if they were written, once. None of them is a session's.
         unsafe {
-            if group_of(self.0, group) == pmpi::MPI_SUCCESS
+            if size_of(self.0, &mut size) == pmpi::MPI_SUCCESS
+                && group_of(self.0, group) == pmpi::MPI_SUCCESS
                 && pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, world) == pmpi::MPI_SUCCESS
             {
-                ranks = translated(*group, *world);
+                // MPICH 5.0.2 gives a topology of fewer processes than its old communicator that one's group, of which the
+                // first ones are its own.
+                ranks = translated(*group, *world).and_then(|mut ranks| {
+                    ranks.truncate(size as usize);
+                    (ranks.len() == size as usize).then_some(ranks)
+                });
             }
             for mut group in groups.into_iter().filter(|group| *group != pmpi::MPI_GROUP_NULL) {
                 pmpi::MPI_Group_free(&mut group);

@@ -97,6 +97,8 @@ pub(crate) struct Entry {
     is_suppressed: AtomicBool,
     /// It was said, and is in the report's file.
     is_told: AtomicBool,
+    /// It holds as long as the host's ranks [stand as they did](waits::standing), if this is not 0.
+    standing: AtomicU64,
     site: Text<200>,
     other_site: Text<200>,
     message: Text<2000>,
@@ -183,6 +185,22 @@ pub(crate) fn report_of(
     other: Option<Other<'_>>,
     ranks: &[u32],
 ) {
+    report_while(0, class, function, place, what, message, other, ranks);
+}
+
+/// The same, of what holds as long as the host's ranks [stand so](waits::standing); for ever if this is 0.
+#[cold]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn report_while(
+    standing: u64,
+    class: Class,
+    function: FunctionId,
+    place: Place<'_>,
+    what: &str,
+    message: &str,
+    other: Option<Other<'_>>,
+    ranks: &[u32],
+) {
     if class != Class::InvalidArgument && unseen::hides_all() {
         return;
     }
@@ -236,7 +254,7 @@ pub(crate) fn report_of(
             }
             None => {
                 let texts = [&*text, &other, message];
-                add(shared, key, class, function, texts, ranks, times, is_suppressed)
+                add(shared, key, standing, class, function, texts, ranks, times, is_suppressed)
                     .map(|entry| (entry, true))
             }
         }
@@ -245,7 +263,8 @@ pub(crate) fn report_of(
         Some((entry, true)) if !is_suppressed => {
             let mut ranks = ranks.to_vec();
             ranks.sort_unstable();
-            announce(class.name(), &text, &other, message, &ranks);
+            let possible = if standing == 0 { "" } else { "possible " };
+            announce(&format!("{possible}{}", class.name()), &text, &other, message, &ranks);
             write_newest();
             entry.is_told.store(true, Release);
         }
@@ -270,6 +289,7 @@ fn count_again(key: u64, ranks: &[u32], times: u64) {
 fn add<'a>(
     shared: &'a Shared,
     key: u64,
+    standing: u64,
     class: Class,
     function: FunctionId,
     [site, other, message]: [&str; 3],
@@ -286,6 +306,7 @@ fn add<'a>(
     entry.function.store(function as u32, Relaxed);
     entry.is_suppressed.store(is_suppressed, Relaxed);
     entry.is_told.store(is_suppressed, Relaxed);
+    entry.standing.store(standing, Relaxed);
     entry.site.set(site);
     entry.other_site.set(other);
     entry.message.set(message);
@@ -305,6 +326,12 @@ impl Entry {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
+    }
+
+    /// Is it still so?
+    fn holds(&self) -> bool {
+        let standing = self.standing.load(Relaxed);
+        standing == 0 || standing == waits::standing()
     }
 
     fn add(&self, ranks: &[u32], times: u64) {
@@ -410,7 +437,16 @@ fn entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
 
 fn all_entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
     let count = (shared.findings_count.load(Acquire) as usize).min(FINDINGS);
-    shared.findings[..count].iter()
+    shared.findings[..count].iter().filter(|entry| entry.holds())
+}
+
+/// Ranks have gone on that were told to stand as long as one of them polls.
+pub(crate) fn withdraw(ranks: &[u32]) {
+    if !is_silent() {
+        let (ranks, has) = (ranks_text(ranks), if ranks.len() == 1 { "has" } else { "have" });
+        say(format_args!("mpi-check: no deadlock: {ranks} {has} gone on"));
+    }
+    write_newest();
 }
 
 /// This process comes to `MPI_Finalize`. When all have come, nobody receives any more.

@@ -21,6 +21,7 @@ use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ use smallvec::SmallVec;
 
 use crate::arguments::Checked;
 use crate::comms::Comm;
-use crate::findings::rank;
+use crate::findings::{self, rank};
 use crate::messages::{Receive, Send};
 use crate::neighbors::Neighbors;
 use crate::objects;
@@ -389,15 +390,50 @@ fn waiting(rank: usize) -> Option<Waiting> {
         .then(|| (rank as u32, of.sequence.load(Acquire)))
 }
 
+fn all_waiting() -> Vec<Waiting> {
+    let size = (shared().size.load(Relaxed) as usize).min(RANKS);
+    (0..size).filter_map(waiting).collect()
+}
+
+/// Who waits on this host, and since which call, as one number, which is not 0.
+pub(crate) fn standing() -> u64 {
+    number_of(&all_waiting())
+}
+
+fn number_of(waiting: &[Waiting]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    waiting.hash(&mut hasher);
+    hasher.finish() | 1
+}
+
+/// A standstill that ends if one of its ranks stops polling.
+struct Possible {
+    standing: u64,
+    ranks: Vec<u32>,
+}
+
+/// A program whose polling has ended by itself so often, when nobody could go on, is not told of it again.
+const WITHDRAWN: usize = 3;
+
 fn watch() {
     let begin = Instant::now();
     let mut patience = Patience::default();
     let mut exchange = Exchange::default();
+    let mut possible: Option<Possible> = None;
+    let mut withdrawn = 0;
     tasks::note_helper();
     let _quiet = sanitizer::Quiet::begin();
     while !IS_OVER.load(Acquire) {
         thread::sleep(Duration::from_millis(250));
         let shared = shared();
+        if let Some(told) = possible.take() {
+            if told.standing == standing() {
+                possible = Some(told);
+                continue;
+            }
+            withdrawn += 1;
+            findings::withdraw(&told.ranks);
+        }
         if !(shared.is_whole() || crate::hosts::is_on())
             || shared.has_reached(limit::MESSAGES | limit::DOUBT | limit::COLLECTIVES)
         {
@@ -411,17 +447,26 @@ fn watch() {
             let state = |rank: usize| shared.ranks[rank].state.load(Acquire);
             crate::hosts::is_on() && here.all(|rank| state(rank) == state::OVER)
         };
-        let all = || (0..size).filter_map(waiting).collect::<Vec<_>>();
-        if !patience.look(all(), is_over) || IS_OVER.load(Acquire) {
+        if !patience.look(all_waiting(), is_over) || IS_OVER.load(Acquire) {
             continue;
         }
         let seen = seen::of_host(size);
-        let how = patience.how(begin.elapsed(), &seen);
+        let mut how = patience.how(begin.elapsed(), &seen);
+        if withdrawn == WITHDRAWN {
+            how.polling.clear();
+        }
+        let waiting = all_waiting();
         if let Some(found) = seen.standstill(&how)
-            && patience.is_same(&all())
+            && patience.is_same(&waiting)
         {
-            tell::tell(&seen, &found);
-            return;
+            if !found.has_polling() {
+                tell::tell(&seen, &found, 0, 0);
+                return;
+            }
+            let standing = number_of(&waiting);
+            tell::tell(&seen, &found, standing, withdrawn);
+            possible = Some(Possible { standing, ranks: found.ranks().collect() });
+            continue;
         }
         if hosts::look(&mut exchange, &seen) {
             return;

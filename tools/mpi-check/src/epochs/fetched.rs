@@ -51,20 +51,49 @@ pub(super) fn returned(last: Option<&mut Operation>, function: FunctionId, site:
 /// Operations that a call completes, whose buffers have changed since their calls, to what they were when it began.
 static CLOSING: Mutex<Vec<(Operation, u64)>> = Mutex::new(Vec::new());
 
+/// Does another operation write to the place of one that a call completes, or may it do so later?
+fn is_at_others_place(closed: &[Operation], at: usize, area: &Area) -> bool {
+    let meets = |other: &Operation| {
+        other.written.as_ref().is_some_and(|written| written.meets_at_all(area))
+    };
+    let mut others = closed.iter().enumerate().filter(|(other, _)| *other != at);
+    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = windows.get_or_insert_default().values().flat_map(|one| &one.operations);
+    others.any(|(_, other)| meets(other)) || left.any(meets)
+}
+
+/// Operations are about to be complete that may have written to the places of others, which go on: what is there says nothing of those
+/// any more.
+fn forget_shared_places(closed: &[Operation]) {
+    let mut written = closed.iter().filter_map(|operation| operation.written.as_ref()).peekable();
+    if written.peek().is_none() {
+        return;
+    }
+    let written: Vec<_> = written.collect();
+    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    let windows = windows.get_or_insert_default().values_mut();
+    for operation in windows.flat_map(|one| &mut one.operations) {
+        let is_known = operation.arrived.is_some() || operation.unarrived.is_some();
+        if let Some(area) = operation.written.as_ref().filter(|_| is_known)
+            && written.iter().any(|other| other.meets_at_all(area))
+        {
+            (operation.arrived, operation.unarrived) = (None, None);
+        }
+    }
+}
+
 /// Operations are about to be complete. If one has not brought anything when its call returned, and something else is in its
 /// buffer now than was then, it has brought that meanwhile, and all at once, or the program has put it there. Which of both, what
 /// is there in the end tells.
 pub(super) fn closing(closed: &[Operation]) {
+    forget_shared_places(closed);
     if closed.iter().all(|operation| operation.unarrived.is_none()) || has_threads() {
         return;
     }
     let changed = closed.iter().enumerate().filter_map(|(at, operation)| {
         let area = operation.written.as_ref().filter(|it| it.is_changed(operation.unarrived))?;
         let now = area.checksum()?;
-        let meets = |(other, of): (usize, &Operation)| {
-            other != at && of.written.as_ref().is_some_and(|written| written.meets_at_all(area))
-        };
-        (!closed.iter().enumerate().any(meets)).then(|| (operation.clone(), now))
+        (!is_at_others_place(closed, at, area)).then(|| (operation.clone(), now))
     });
     let changed: Vec<_> = changed.collect();
     if !changed.is_empty() {
@@ -96,17 +125,9 @@ pub(super) fn check_untouched(closed: &[Operation], by: FunctionId) {
         else {
             continue;
         };
-        let meets = |other: &Operation| {
-            other.written.as_ref().is_some_and(|written| written.meets_at_all(area))
-        };
-        let mut others = closed.iter().enumerate().filter(|(other, _)| *other != at);
-        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut left = windows.get_or_insert_default().values().flat_map(|one| &one.operations);
-        let is_told = sanitizer::has_told(operation.site);
-        if is_told || others.any(|(_, other)| meets(other)) || left.any(meets) {
+        if sanitizer::has_told(operation.site) || is_at_others_place(closed, at, area) {
             continue;
         }
-        drop(windows);
         let function = operation.function;
         let message = format!(
             "what {function} has brought was changed before the epoch was over, as {by} says"

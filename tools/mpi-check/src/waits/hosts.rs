@@ -64,7 +64,7 @@ pub(super) fn look(exchange: &mut Exchange, seen: &Picture) -> bool {
     let mut files = Files { folder, numbers, size: seen.ranks.len() };
     let found = exchange.look(seen, &mut files);
     if let Some((all, found)) = &found {
-        tell::tell(all, found);
+        tell::tell(all, found, 0, 0);
     }
     found.is_some()
 }

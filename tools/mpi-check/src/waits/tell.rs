@@ -6,7 +6,7 @@ use mpi_check_engine::{CallSite, Need, Picture, Standstill, State, Wait, Whom};
 use mpi_tool_layer::FunctionId;
 
 use crate::collectives;
-use crate::findings::{Class, Other, Place, ranks_text, report_of};
+use crate::findings::{Class, Other, Place, ranks_text, report_while};
 use crate::messages;
 use crate::names;
 use crate::places::{self, Mark};
@@ -167,8 +167,9 @@ impl Teller<'_> {
     }
 }
 
-/// Tells which ranks can never go on.
-pub(super) fn tell(picture: &Picture, found: &Standstill) {
+/// Tells which ranks can never go on; with `standing`, that they cannot as long as they [stand so](super::standing). `number`: how many
+/// were told before.
+pub(super) fn tell(picture: &Picture, found: &Standstill, standing: u64, number: usize) {
     let told = &found.waits[..found.waits.len().min(8)];
     let teller = Teller { picture, told };
     let sentences: Vec<_> = told.iter().map(|wait| teller.sentence(wait)).collect();
@@ -189,5 +190,6 @@ pub(super) fn tell(picture: &Picture, found: &Standstill) {
     let other = sentences.get(1).map(|(_, mark, _)| Other::at("the next one is at", *mark));
     let ranks: Vec<u32> = found.ranks().collect();
     let place = Place::Text(&place);
-    report_of(Class::Deadlock, function, place, "deadlock", &text, other, &ranks);
+    let what = format!("deadlock {number}");
+    report_while(standing, Class::Deadlock, function, place, &what, &text, other, &ranks);
 }

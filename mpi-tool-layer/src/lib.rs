@@ -188,10 +188,11 @@ pub use host::launcher::{
 };
 pub use host::noted::NotesMessages;
 pub use host::options;
-pub use host::output::say;
+pub use host::output::{print, say};
 pub use host::report::Counters;
 pub use host::room::{make_room, may_have_bytes};
 pub use host::world::position as world_position;
+pub use host::writing::without_signals;
 #[doc(hidden)]
 pub use host::{entry, install, linker, marks, note, run};
 pub use kit::{

@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 
 use mpi_facts::{MARKS_VARIABLE, Mark};
 
+use crate::host::writing::without_signals;
+
 static FILE: OnceLock<Option<CString>> = OnceLock::new();
 
 /// MPI has started in a process in which a tool is to report something.
@@ -27,6 +29,10 @@ pub fn reported() {
 fn note(file: Option<&CStr>, mark: Mark) {
     let Some(file) = file else { return };
     let letter = [mark as u8];
+    without_signals(|| write(file, letter));
+}
+
+fn write(file: &CStr, letter: [u8; 1]) {
     // SAFETY: `open` reads a C string, which `file` is; `write` reads as many bytes as it is told, which `letter` has; and the
     // descriptor that is closed is the one that was opened here. All three may be called in a signal handler.
     unsafe {

@@ -37,3 +37,4 @@ mod signals;
 pub(crate) mod slot;
 mod unseen;
 pub(crate) mod world;
+pub(crate) mod writing;

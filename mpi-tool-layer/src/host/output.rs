@@ -8,10 +8,19 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use crate::host::writing::without_signals;
+
 /// Writes a line to standard error, in one piece.
 pub fn say(line: fmt::Arguments<'_>) {
     let mut sink = Sink::to(&STANDARD_ERROR);
     let _ = writeln!(sink, "{line}");
+    let _ = sink.flush();
+}
+
+/// Prints a text to the process's standard output as it was when this tool came.
+pub fn print(text: &str) {
+    let mut sink = Sink::to(&STANDARD_OUTPUT);
+    let _ = sink.write_str(text);
     let _ = sink.flush();
 }
 
@@ -130,6 +139,10 @@ impl Sink {
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), c_int> {
+        without_signals(|| self.write())
+    }
+
+    fn write(&mut self) -> Result<(), c_int> {
         let mut written = 0;
         while written < self.filled && self.error.is_none() {
             let rest = &self.buffer[written..self.filled];

@@ -52,6 +52,11 @@ impl Comm {
         self.peers.size()
     }
 
+    /// Are these processes one group, all of which are of this world, so that what they call is seen?
+    pub(crate) fn is_of_us(&self) -> bool {
+        !self.is_inter && self.is_of_world
+    }
+
     /// Are all processes on this host? Asked if there are several.
     pub(crate) fn is_here(&self) -> bool {
         *self.is_here.get_or_init(|| hosts::are_here(&self.own) && hosts::are_here(&self.peers))

@@ -80,6 +80,9 @@ pub(crate) fn entering(
         needs.extend(group.map(|group| come(checked, &group)));
         return needs;
     }
+    if !comm.is_of_us() {
+        return needs;
+    }
     let Some(local) = group(comm, mix(comm.identity, 2), comm.size) else { return needs };
     needs.push(come(checked, &local));
     let number = local.last();
@@ -109,7 +112,8 @@ pub(crate) fn entering(
 
 /// MPI has accepted such a call: if this process is its group's leader, the others need not wait for it.
 pub(crate) fn left(checked: &Checked<'_>) {
-    let Some(comm) = checked.comm.as_ref().filter(|_| shared().is_whole()) else { return };
+    let is_known = |comm: &&CommRef| shared().is_whole() && comm.is_of_us();
+    let Some(comm) = checked.comm.as_ref().filter(is_known) else { return };
     if checked.function != FunctionId::MPI_Intercomm_create
         || checked.call.words()[1] as c_int != comm.rank
     {

@@ -57,6 +57,9 @@ pub(crate) fn of(checked: &Checked<'_>, freed: Option<(Kind, u64)>) -> Option<Co
 
 /// What such a call needs to return. A fence that no epoch precedes needs no data, nor does what only begins.
 pub(crate) fn need(checked: &Checked<'_>, of: &Comm, number: u64) -> Need {
+    if !of.is_of_us() {
+        return Need::Nothing;
+    }
     let is_begin = || checked.function.name().ends_with("_begin");
     let is_first_fence = || {
         let words = checked.call.words();

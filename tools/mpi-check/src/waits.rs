@@ -182,7 +182,7 @@ pub(crate) fn of_receive(receive: &Receive) -> Need {
 
 /// What a collective operation needs on this rank, once it is started.
 pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
-    let Some(comm) = checked.comm.as_ref().filter(|comm| !comm.is_inter && number != 0) else {
+    let Some(comm) = checked.comm.as_ref().filter(|comm| comm.is_of_us() && number != 0) else {
         return Need::Nothing;
     };
     let identity = comm.identity;
@@ -261,7 +261,7 @@ pub(crate) fn of_neighbors(checked: &Checked<'_>, number: u64) -> SmallVec<[Need
         && !received.array_of_datatypes
         && checked.int(received.count).is_some_and(|count| count > 0)
         && checked.datatype(received.datatype).is_some_and(|info| info.size > 0);
-    let Some(comm) = checked.comm.as_ref().filter(|comm| is_simple && !comm.is_inter) else {
+    let Some(comm) = checked.comm.as_ref().filter(|comm| is_simple && comm.is_of_us()) else {
         return SmallVec::new();
     };
     let Some(neighbors) = comm.neighbors(checked) else { return SmallVec::new() };
@@ -286,7 +286,7 @@ fn before_in_scan(checked: &Checked<'_>, number: u64) -> impl Iterator<Item = Ne
     let counts = [checked.shape.sent.count, checked.shape.received.count];
     let has_data = counts.into_iter().filter_map(|count| checked.int(count)).any(|count| count > 0);
     let is_known = has_data && checked.is_sound && shared().is_whole();
-    let comm = checked.comm.as_ref().filter(|comm| is_known && !comm.is_inter);
+    let comm = checked.comm.as_ref().filter(|comm| is_known && comm.is_of_us());
     comm.into_iter().flat_map(move |comm| {
         let ranks = (0..comm.rank).rev().filter_map(|before| comm.world_rank(before));
         ranks.map(move |rank| Need::Entered { identity: comm.identity, number, rank })

@@ -22,7 +22,7 @@ use mpi_tool_layer::mpi_sys::{self, pmpi};
 use mpi_tool_layer::run::{Job, file_name, host, in_default_folder, named_folder, problem};
 use mpi_tool_layer::{
     Clock, Word as _, launched_on_one_host, launched_rank, launched_ranks, make_room, options,
-    rank_among_strangers, say, world_position,
+    rank_among_strangers, say, without_signals, world_position,
 };
 
 use crate::guard;
@@ -174,7 +174,8 @@ fn note_end(folder: &Path, file: &Words) {
     options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     if let Ok(mut file) = options.open(folder.join(format!("{LEFT}{}", host()))) {
         // In one write, which several processes of a host may do at once. What cannot be written is not known.
-        let _ = file.write_all(format!("{rank} {world}\n").as_bytes());
+        let line = format!("{rank} {world}\n");
+        let _ = without_signals(|| file.write_all(line.as_bytes()));
     }
 }
 

@@ -15,6 +15,9 @@ impl Checked<'_> {
         let in_place = MPI_IN_PLACE.to_word();
         let is_collective = self.shape.class == FunctionClass::Collective;
         let may_be_inter = self.may_be_inter();
+        let is_inter = self.comm.as_ref().is_some_and(|comm| comm.is_inter);
+        // Who is the root of a communicator of which nothing is known is not known, either.
+        let may_be_root = self.comm.is_none() || self.is_root();
         for (data, is_sent) in [(sent, true), (received, false)] {
             let Some(buffer) = self.word(data.buffer) else { continue };
             if self.function.parameters()[usize::from(data.buffer)].root_only && !self.is_root()
@@ -24,11 +27,11 @@ impl Checked<'_> {
             }
             if buffer == in_place {
                 let allowed = is_collective
-                    && !may_be_inter
+                    && !is_inter
                     && sent.buffer != received.buffer
                     && match self.shape.pattern {
-                        Pattern::Gather | Pattern::Reduce => is_sent && self.is_root(),
-                        Pattern::Scatter => !is_sent && self.is_root(),
+                        Pattern::Gather | Pattern::Reduce => is_sent && may_be_root,
+                        Pattern::Scatter => !is_sent && may_be_root,
                         _ => is_sent,
                     };
                 let matters = is_collective || self.shape.class == FunctionClass::Neighborhood;

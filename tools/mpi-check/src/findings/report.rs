@@ -7,12 +7,11 @@ use core::sync::atomic::{
 };
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use mpi_tool_layer::options::{Format, Output};
-use mpi_tool_layer::{FunctionId, say};
+use mpi_tool_layer::{FunctionId, print, say, without_signals};
 
 use super::limits::limits;
 use super::{Class, Settings, all_entries, entries, merge, ranks_text, settings};
@@ -117,7 +116,7 @@ pub(super) fn write_file(partial: bool) {
         Format::Json => json(shared, partial),
         _ => text(shared),
     };
-    if let Err(error) = replace(&path, &contents) {
+    if let Err(error) = without_signals(|| replace(&path, &contents)) {
         say(format_args!("mpi-check: {}: {error}; the report is not there", path.display()));
     }
 }
@@ -184,10 +183,10 @@ pub(super) fn write_report() {
         Output::None => {}
         Output::File(_) => write_file(false),
         Output::Stdout => {
-            let _ = std::io::stdout().write_all(contents().as_bytes());
+            print(&contents());
         }
         _ => {
-            let _ = std::io::stderr().write_all(contents().as_bytes());
+            say(format_args!("{}", contents().trim_end()));
         }
     }
 }

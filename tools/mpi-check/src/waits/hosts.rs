@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use mpi_check_engine::{Board, Exchange, Picture};
 use mpi_tool_layer::run::{host, named_folder};
+use mpi_tool_layer::without_signals;
 
 use super::{seen, tell};
 use crate::hosts::{self, Numbers};
@@ -85,7 +86,7 @@ fn write(folder: &Path, numbers: &Numbers, words: &[u64]) {
     let part = path.with_extension("check.part");
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     // What cannot be written is not told.
-    if fs::write(&part, bytes).is_ok() {
+    if without_signals(|| fs::write(&part, bytes)).is_ok() {
         let _ = fs::rename(part, path);
     }
 }

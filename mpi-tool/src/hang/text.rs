@@ -418,9 +418,21 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
             lines.push(format!("{} {verb} for ranks that are elsewhere:", count(from.len())));
         }
         Kind::Running => {
-            let who = if is_whole { "No rank" } else { "No rank that is seen" };
-            let moves = if world.moves() { "" } else { ", and none has made a call" };
-            lines.push(format!("{who} waits for another one{moves}"));
+            let stands = |(_, rank): &(&u32, &Rank)| !rank.inside.is_empty() && rank.moved == 0;
+            let standing: Vec<u32> =
+                world.ranks.iter().filter(stands).map(|(number, _)| *number).collect();
+            let (who, none) = match is_whole {
+                true => ("No rank", "no rank"),
+                false => ("No rank that is seen", "no rank that is seen"),
+            };
+            lines.push(match &standing[..] {
+                _ if world.moves() => format!("{who} waits for another one"),
+                [] => format!("{who} waits for another one, and none has made a call"),
+                [rank] => format!("Whom rank {rank} waits for in MPI is not known, and {none} has made a call"),
+                ranks => {
+                    format!("Whom ranks {} wait for in MPI is not known, and {none} has made a call", list(ranks))
+                }
+            });
         }
     }
     const MOST: usize = 16;

@@ -7,6 +7,7 @@ use crate::arguments::datatype;
 use crate::layouts::Layout;
 use crate::objects::{self, Kind};
 use crate::types::{Family, Signature, TypeInfo};
+use crate::unseen;
 
 /// The arguments of a call by name.
 struct Arguments<'c>(AnyCall<'c>);
@@ -243,7 +244,8 @@ pub(crate) fn note(call: AnyCall<'_>, handle: u64) {
         is_dense,
         family: Family::Other,
         is_predefined: false,
-        is_committed,
+        // The program may commit it by a call that is not seen.
+        is_committed: is_committed || unseen::hides_all(),
     };
     objects::set_datatype(handle, info, layout(&arguments));
 }

@@ -201,19 +201,23 @@ impl Recorder {
         if !store::is_open() {
             return None;
         }
-        let recorder = Box::leak(Box::new(Self {
-            thread: THREADS.fetch_add(1, Relaxed),
-            calls: Cell::new(0),
-            counted: Cell::new(1),
-            chunk: Cell::new(None),
-            used: Cell::new(1),
-            limit: Cell::new(0),
-            chunks: Cell::new(0),
-            last: Cell::new(0),
-            repeats: Repeats::new(),
-            has_data: Cell::new(false),
-            ring: RING.load(Relaxed),
-        }));
+        let mut recorder = Box::<Self>::new_uninit();
+        let place = recorder.as_mut_ptr();
+        // SAFETY: the place is the box's, and all of its fields are written.
+        let recorder = unsafe {
+            (&raw mut (*place).thread).write(THREADS.fetch_add(1, Relaxed));
+            (&raw mut (*place).calls).write(Cell::new(0));
+            (&raw mut (*place).counted).write(Cell::new(1));
+            (&raw mut (*place).chunk).write(Cell::new(None));
+            (&raw mut (*place).used).write(Cell::new(1));
+            (&raw mut (*place).limit).write(Cell::new(0));
+            (&raw mut (*place).chunks).write(Cell::new(0));
+            (&raw mut (*place).last).write(Cell::new(0));
+            Repeats::make_at(&raw mut (*place).repeats);
+            (&raw mut (*place).has_data).write(Cell::new(false));
+            (&raw mut (*place).ring).write(RING.load(Relaxed));
+            Box::leak(recorder.assume_init())
+        };
         ThreadWord::set((&raw const *recorder).expose_provenance());
         Some(recorder)
     }

@@ -310,12 +310,23 @@ pub(crate) enum Found {
 }
 
 impl Repeats {
-    /// Nothing repeats.
-    pub(crate) fn new() -> Self {
-        let known: &_ =
-            Box::leak(Box::new(core::array::from_fn(|place| Repeat::none(place as u8))));
-        let last = core::array::from_fn(|_| Cell::new(&known[KNOWN]));
-        Self { known, last, numbers: Cell::new(0), is_learning: Cell::new(false) }
+    /// Makes one of which nothing repeats, at a place in memory: it is larger than what may be on the stack of a thread.
+    ///
+    /// # Safety
+    /// It can be written there.
+    pub(crate) unsafe fn make_at(place: *mut Self) {
+        let known: Vec<Repeat> = (0..=NOWHERE).map(Repeat::none).collect();
+        let known: &'static [Repeat] = known.leak();
+        let Ok(known) = known.try_into() else { unreachable!("as many as are counted") };
+        let known: &'static [Repeat; KNOWN + 1] = known;
+        // SAFETY: the places are those of the fields, all of which can be written, as the caller says.
+        unsafe {
+            let last = (&raw mut (*place).last).cast::<Cell<&'static Repeat>>();
+            (0..FUNCTIONS).for_each(|at| last.add(at).write(Cell::new(&known[KNOWN])));
+            (&raw mut (*place).known).write(known);
+            (&raw mut (*place).numbers).write(Cell::new(0));
+            (&raw mut (*place).is_learning).write(Cell::new(false));
+        }
     }
 
     /// The call that a call repeats, if that is the function's last one, or the one that has come after that before: as in

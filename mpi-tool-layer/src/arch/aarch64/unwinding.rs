@@ -97,3 +97,34 @@ pub(super) unsafe fn is_at(place: u64, address: u64) -> bool {
     // SAFETY: a word can be read, as the caller says.
     unsafe { return_address_at(with_exposed_provenance(place as usize)) == address }
 }
+
+/// Calls a function with an argument, on a stack that ends at another place, and comes back to this one.
+///
+/// # Safety
+/// The end is a multiple of 16. Below it there is memory for all that the function does, which nobody else uses meanwhile. The
+/// function does not unwind, and may be called with the argument.
+#[cfg(feature = "call-sites")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_on_stack(
+    end: *mut u8,
+    function: unsafe extern "C" fn(*mut core::ffi::c_void),
+    argument: *mut core::ffi::c_void,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "stp x29, x30, [sp, #-16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset x29, -16",
+        ".cfi_offset x30, -8",
+        "mov x29, sp",
+        ".cfi_def_cfa_register x29",
+        "mov sp, x0",
+        "mov x0, x2",
+        "blr x1",
+        "mov sp, x29",
+        ".cfi_def_cfa_register sp",
+        "ldp x29, x30, [sp], #16",
+        "ret",
+        ".cfi_endproc",
+    )
+}

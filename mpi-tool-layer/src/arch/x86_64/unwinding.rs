@@ -54,3 +54,33 @@ pub(crate) unsafe fn return_address_at(place: *const u64) -> u64 {
 pub(crate) fn always_there(call: [u64; 2]) -> [u64; 2] {
     call
 }
+
+/// Calls a function with an argument, on a stack that ends at another place, and comes back to this one.
+///
+/// # Safety
+/// The end is a multiple of 16. Below it there is memory for all that the function does, which nobody else uses meanwhile. The
+/// function does not unwind, and may be called with the argument.
+#[cfg(feature = "call-sites")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_on_stack(
+    end: *mut u8,
+    function: unsafe extern "C" fn(*mut core::ffi::c_void),
+    argument: *mut core::ffi::c_void,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdi",
+        "mov rdi, rdx",
+        "call rsi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}

@@ -18,6 +18,8 @@ mod modules;
 mod python;
 #[cfg(feature = "call-sites")]
 mod search;
+#[cfg(feature = "call-sites")]
+mod stack;
 #[cfg_attr(not(feature = "call-sites"), allow(dead_code))]
 mod trail;
 

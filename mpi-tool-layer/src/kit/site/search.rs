@@ -11,6 +11,7 @@ use mpi_tool_python::{Stack, is_installed, joined};
 use super::cache::{Follow, Found, MOST};
 use super::modules::{Modules, Role};
 use super::python::Python;
+use super::stack::OwnStack;
 use super::{Caller, CodePlace, File, PLACES, Site};
 use crate::arch;
 use crate::counters::memory;
@@ -47,21 +48,31 @@ pub(super) fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Found {
     if !caller.stack.is_multiple_of(8) {
         return unknown;
     }
-    static SEARCH: Mutex<Option<Search>> = Mutex::new(None);
+    static SEARCH: Mutex<(Option<OwnStack>, Option<Search>)> = Mutex::new((None, None));
     // A thread that is about to end has no such variable any more.
     if SEARCHING.try_with(|searching| searching.replace(true)).unwrap_or(true) {
         return unknown;
     }
     let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let search = search.get_or_insert_with(|| Search {
-        modules: Modules::new(),
-        rules: arch::Rules::new(),
-        python: None,
-        functions: HashMap::new(),
-        known: HashMap::new(),
-        next: 1,
-    });
-    let site = search.site(caller, returns_to, depth.min(Site::DEEPEST));
+    let (stack, search) = &mut *search;
+    if stack.is_none() {
+        *stack = OwnStack::new();
+    }
+    let mut look = || {
+        let search = search.get_or_insert_with(|| Search {
+            modules: Modules::new(),
+            rules: arch::Rules::new(),
+            python: None,
+            functions: HashMap::new(),
+            known: HashMap::new(),
+            next: 1,
+        });
+        search.site(caller, returns_to, depth.min(Site::DEEPEST))
+    };
+    let site = match stack {
+        Some(stack) => stack.run(look),
+        None => look(),
+    };
     let _ = SEARCHING.try_with(|searching| searching.set(false));
     site
 }
@@ -222,8 +233,8 @@ impl Search {
         let mut read = |address: u64| {
             let is_inside =
                 address >= caller.stack as u64 && address <= end - 8 && address.is_multiple_of(8);
-            // SAFETY: an aligned word must be there: it is in this thread's stack, above the frame that this
-            // code runs in.
+            // SAFETY: an aligned word must be there: it is in this thread's stack, above the frame of the call, which has not
+            // returned.
             if is_inside { Ok(unsafe { *(address as *const u64) }) } else { Err(()) }
         };
         let mut address = frames.0[0][1];

@@ -294,8 +294,13 @@ impl World<'_> {
         }
         let is_choice = all.len() > 1;
         all.iter_mut().for_each(|edge| edge.is_choice |= is_choice);
-        // What is sent is often on its way though nobody has received it yet. So a receive is the better guess.
-        all.sort_by_key(|edge| edge.reason == Reason::Receive);
+        // A message that is to be received may have come, and what is sent is often on its way though nobody has received it
+        // yet. So what others surely have not done comes first, and a receive before a send.
+        all.sort_by_key(|edge| match edge.reason {
+            Reason::Receive => 2,
+            Reason::Send => 1,
+            _ => 0,
+        });
         match others {
             Some(others) => Need::OneOf { edges: all, all: others },
             None => Need::Ranks { edges: all, any: true },

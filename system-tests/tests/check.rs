@@ -126,6 +126,20 @@ fn nothing_is_found_where_programs_are_started() {
     );
 }
 
+/// Who waits for a process of another world may go on. Open MPI's own programs of this kind hang.
+#[test]
+fn processes_of_other_worlds_may_come_late() {
+    if is_openmpi() {
+        return;
+    }
+    let outcome = Run::new(&program("merged"), 2).preload(tool("mpi_check")).run();
+    outcome.expect_success("merged");
+    let said = outcome.stderr.lines().filter(|line| line.starts_with("mpi-check: "));
+    for line in said {
+        assert!(line.starts_with("mpi-check: nothing was found"), "{}", outcome.stderr);
+    }
+}
+
 /// MPI may refuse a collective operation before it has met the others: those who call it again are not out of step.
 #[test]
 fn collective_operations_that_were_refused_are_not_counted() {
@@ -407,6 +421,25 @@ fn topologies_of_fewer_processes_have_those() {
     outcome.expect_success("fewer");
     let report = report.unwrap();
     assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+}
+
+/// What may be right is not wrong, where nothing is known of a communicator, or where the program calls MPI past the tool.
+#[test]
+fn nothing_is_found_on_unknown_communicators() {
+    for how in ["session", "past"] {
+        let run = || Run::new(&program("unknown"), 3).arguments(&[how]);
+        // Sessions do not work in each MPI that has them.
+        let plain = run().run();
+        if plain.status != Some(0) && how == "session" {
+            continue;
+        }
+        let (report, outcome) = checked(run());
+        outcome.expect_success(how);
+        // Before MPI-4, nothing is called.
+        if let Some(report) = report {
+            assert_eq!(report["findings"], Value::Array(Vec::new()), "{how}: {report:#}");
+        }
+    }
 }
 
 /// A rank whose only thread stands, another thread that ends MPI, and threads that are in operations on one communicator at

@@ -135,6 +135,62 @@ fn a_program_that_contains_its_mpi_is_told_so_once() {
     }
 }
 
+/// A tool needs little of the stack of a thread that calls MPI. So small a stack may be too small for the MPI itself.
+#[test]
+fn threads_may_have_small_stacks() {
+    let program = compile_with(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/small_stack.c"),
+        "small_stack",
+        &["-pthread"],
+    );
+    let run = |bytes: &str| Run::new(&program, 2).arguments(&[bytes]);
+    let Some(bytes) =
+        ["16384", "32768", "65536"].into_iter().find(|bytes| run(bytes).run().status == Some(0))
+    else {
+        return;
+    };
+    for name in
+        ["call_counter", "bandwidth_counter", "mpi_profile", "mpi_trace", "mpi_watch", "mpi_check"]
+    {
+        run(bytes).preload(tool(name)).run().expect_success(&format!("{name}, {bytes}"));
+    }
+}
+
+/// What nobody reads is lost, and the program goes on.
+#[test]
+fn a_reader_that_is_gone_ends_no_program() {
+    let source = build_folder().join("quiet.c");
+    let c = "#include <mpi.h>\nint main(int argc, char **argv) {
+        MPI_Init(&argc, &argv); MPI_Barrier(MPI_COMM_WORLD); return MPI_Finalize(); }";
+    fs::write(&source, c).unwrap();
+    let program = compile_with(&source, "quiet", &[]);
+    for name in ["call_counter", "mpi_profile", "mpi_trace", "mpi_watch", "mpi_check"] {
+        for stream in ["stderr", "stdout"] {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let folder = tempfile::tempdir().unwrap();
+            let mut command = Command::new(&program);
+            command.current_dir(folder.path()).env("LD_PRELOAD", tool(name));
+            command.env("MPI_TOOL_OUTPUT", stream);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            match stream {
+                "stderr" => command.stderr(writer),
+                _ => command.stdout(writer),
+            };
+            // Rust's own programs ignore the signal, and so would what they start.
+            // SAFETY: `signal` may be called between `fork` and `exec`, and the default takes nothing of this program's.
+            unsafe {
+                std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+                    libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                    Ok(())
+                });
+            }
+            let status = command.status().unwrap();
+            assert!(status.success(), "{name}, {stream}: {status}");
+        }
+    }
+}
+
 #[test]
 fn an_abort_leaves_the_report_of_its_rank() {
     let program = compile("abort");

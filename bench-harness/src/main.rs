@@ -10,6 +10,7 @@ mod outcome;
 mod overhead;
 mod pgas;
 mod programs;
+mod ranks;
 mod report;
 mod runs;
 mod sample;
@@ -43,6 +44,8 @@ enum Experiment {
     Pgas(pgas::Pgas),
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs(Box<programs::Programs>),
+    /// What a tool takes of many ranks: start and end, memory, files, text
+    Ranks(ranks::Ranks),
     /// A page of all figures
     Report(report::Report),
     /// Runs a program, and writes down its memory
@@ -62,6 +65,7 @@ impl Experiment {
             Self::OneSided(library) => library.run_one_sided(),
             Self::Pgas(pgas) => pgas.run(),
             Self::Programs(programs) => programs.run(),
+            Self::Ranks(ranks) => ranks.run(),
             Self::Report(report) => report.run(),
             Self::WaitFor { command } => wait::wait_for(&command),
         }
@@ -76,6 +80,7 @@ impl Experiment {
             Self::OneSided(_) => "one-sided",
             Self::Pgas(_) => "pgas",
             Self::Programs(_) => "programs",
+            Self::Ranks(_) => "ranks",
             Self::Report(_) | Self::WaitFor { .. } => return None,
         })
     }

@@ -76,6 +76,12 @@ enum Experiment {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// What each tool takes of 64, 128 and 256 ranks on this host, by Open MPI: start and end, memory, files, text
+    Ranks {
+        /// Options of the experiment, such as --ranks 64,512 or --tool mpi_trace
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs {
         /// Options of the experiment, such as --quick or --hpcg PATH
@@ -99,6 +105,10 @@ impl Bench {
             Some(Experiment::Messages { options }) => ("messages", options),
             Some(Experiment::OneSided { options }) => ("one-sided", options),
             Some(Experiment::Pgas { options }) => return pgas(&self.find_mpi()?, options),
+            // Its ranks let others go on while they wait.
+            Some(Experiment::Ranks { options }) => {
+                return Harness::build(&environment::openmpi()?)?.run("ranks", options);
+            }
             Some(Experiment::Programs { options }) => ("programs", options),
         };
         harness()?.run(name, options)

@@ -129,6 +129,9 @@ impl Comm {
     /// The name, or what it is.
     pub(crate) fn describe(&self) -> String {
         match &*self.name {
+            "" if self.is_inter => {
+                format!("an intercommunicator of {} and {} processes", self.size, self.peers.size())
+            }
             "" => format!("a communicator of {} processes", self.size),
             name => name.to_owned(),
         }

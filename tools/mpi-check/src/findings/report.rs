@@ -22,9 +22,17 @@ fn suppressed(shared: &Shared) -> usize {
     all_entries(shared).filter(|entry| entry.is_suppressed.load(Relaxed)).count()
 }
 
+/// How many ranks the report is of: the world's, or, of a program that has sessions only, the processes of this host.
+fn ranks(shared: &Shared) -> u32 {
+    match shared.size.load(Relaxed) {
+        0 => shared.joined.load(Relaxed).max(1),
+        size => size,
+    }
+}
+
 /// The report, as text or JSON.
 fn text(shared: &Shared) -> String {
-    let size = shared.size.load(Relaxed).max(1);
+    let size = ranks(shared);
     let ranks = match shared.one_of_hosts() {
         Some(host) => format!("{} of {size} ranks, on {host}", shared.joined.load(Relaxed)),
         None if size == 1 => "1 rank".to_owned(),
@@ -80,7 +88,7 @@ fn json(shared: &Shared, partial: bool) -> String {
     let mut text = String::from("{\n");
     let _ = writeln!(text, "  \"schema\": \"mpi-tool-check/1\",");
     let _ = writeln!(text, "  \"tool\": \"mpi-check\",");
-    let _ = writeln!(text, "  \"ranks\": {},", shared.size.load(Relaxed).max(1));
+    let _ = writeln!(text, "  \"ranks\": {},", ranks(shared));
     let _ = writeln!(text, "  \"partial\": {partial},");
     let _ = writeln!(text, "  \"suppressed\": {},", suppressed(shared));
     let limits: Vec<_> = limits(shared).iter().map(|limit| quoted(limit)).collect();

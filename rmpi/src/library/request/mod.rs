@@ -18,4 +18,5 @@ pub use scope::*;
 pub use set::*;
 pub use single::*;
 
+pub(super) use persistent::{may_start, not_started, started};
 pub(super) use scope::placed;

@@ -39,6 +39,7 @@ mod session;
 mod settings;
 mod status;
 mod strided;
+mod tool_interface;
 mod topology;
 mod typed;
 #[cfg(feature = "serde")]
@@ -72,6 +73,7 @@ pub use sections::*;
 pub use session::*;
 pub use status::*;
 pub use strided::*;
+pub use tool_interface::*;
 pub use topology::*;
 pub use typed::*;
 pub use window::*;

@@ -224,7 +224,10 @@ macro_rules! classes {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self.0 {
                     $(sys::$constant => f.write_str(stringify!($constant)),)*
-                    other => write!(f, "error class {other}"),
+                    other => match Self::FAILURES.iter().find(|(class, _)| class.0 == other) {
+                        Some((_, name)) => f.write_str(name),
+                        None => write!(f, "error class {other}"),
+                    },
                 }
             }
         }
@@ -308,6 +311,31 @@ classes! {
     UNSUPPORTED_OPERATION = MPI_ERR_UNSUPPORTED_OPERATION,
     VALUE_TOO_LARGE = MPI_ERR_VALUE_TOO_LARGE,
     WIN = MPI_ERR_WIN,
+}
+
+/// Classes of the extensions for processes that fail, whose numbers are each library's own; where a library has none, they
+/// are no class's.
+const fn failure(mpich: c_int, open_mpi: c_int) -> ErrorClass {
+    ErrorClass(match mpi_sys::ABI {
+        mpi_sys::Abi::Mpich => mpich,
+        mpi_sys::Abi::OpenMpi => open_mpi,
+        mpi_sys::Abi::Standard => -mpich,
+    })
+}
+
+impl ErrorClass {
+    /// `MPIX_ERR_PROC_FAILED`: a process has failed, and the operation with it.
+    pub const PROC_FAILED: Self = failure(101, 75);
+    /// `MPIX_ERR_PROC_FAILED_PENDING`: a process has failed that a receive from any may wait for. It still waits.
+    pub const PROC_FAILED_PENDING: Self = failure(102, 76);
+    /// `MPIX_ERR_REVOKED`: a process has [revoked](super::Communicator::revoke) the communicator.
+    pub const REVOKED: Self = failure(103, 77);
+
+    const FAILURES: [(Self, &'static str); 3] = [
+        (Self::PROC_FAILED, "MPIX_ERR_PROC_FAILED"),
+        (Self::PROC_FAILED_PENDING, "MPIX_ERR_PROC_FAILED_PENDING"),
+        (Self::REVOKED, "MPIX_ERR_REVOKED"),
+    ];
 }
 
 /// The classes that this program added, in either mode of the library.

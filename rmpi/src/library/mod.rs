@@ -18,6 +18,7 @@ mod derived;
 mod epoch;
 mod errhandler;
 mod error;
+mod failure;
 mod file;
 mod group;
 mod hints;

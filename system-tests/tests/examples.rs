@@ -360,7 +360,7 @@ macro_rules! examples {
 
 examples! {
     another_thread assumed attributes bounds changed_handles collectives counted datatypes disagreements errors extent
-    failures files foreign_types forgotten from_c groups halo halo_object heat hints intercommunicators matrix_rows moved
+    failures files foreign_types forgotten from_c futures groups halo halo_object heat hints intercommunicators matrix_rows moved
     owned_buffers panics partitioned point_to_point random_types refusals ring sample_sort sessions threads tool_variables topologies
     transports
     typed_collectives typed_messages unequal_lengths unknown_lengths user_op values vectors window_left windows work

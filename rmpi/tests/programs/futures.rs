@@ -208,6 +208,8 @@ fn dropped(world: &Communicator<'_>) -> RmpiResult {
     let mut forgotten = receive()?.into_future();
     assert!(block_on_for(Pin::new(&mut forgotten), Duration::from_millis(5)).is_none());
     std::mem::forget(forgotten);
+    // Nobody sends before all have looked.
+    world.barrier()?;
     world.process(right).isend_owned(vec![3_u8; 4], Tag::new(9))?.wait()?;
     // A send that is dropped arrives.
     let send = world.process(right).isend_owned(vec![4_u8; 4], Tag::new(10))?.into_future();

@@ -127,6 +127,10 @@ impl Error {
         if self.reason.is_some() {
             return Some(ErrorClass(self.code));
         }
+        if ErrorClass(self.code).is_of_tools() {
+            // These are classes, too. MPICH with the standard's ABI takes them for others.
+            return Some(ErrorClass(self.code));
+        }
         let _calling = super::calling::calling()?;
         let mut class = sys::MPI_ERR_UNKNOWN;
         // SAFETY: MPI_Error_class requires MPI to run, which `_calling` shows, and a code that MPI
@@ -311,6 +315,31 @@ classes! {
     UNSUPPORTED_OPERATION = MPI_ERR_UNSUPPORTED_OPERATION,
     VALUE_TOO_LARGE = MPI_ERR_VALUE_TOO_LARGE,
     WIN = MPI_ERR_WIN,
+}
+
+impl ErrorClass {
+    /// Is it one of `MPI_T`, whose functions return classes?
+    fn is_of_tools(self) -> bool {
+        [
+            Self::T_CANNOT_INIT,
+            Self::T_CVAR_SET_NEVER,
+            Self::T_CVAR_SET_NOT_NOW,
+            Self::T_INVALID,
+            Self::T_INVALID_HANDLE,
+            Self::T_INVALID_INDEX,
+            Self::T_INVALID_ITEM,
+            Self::T_INVALID_NAME,
+            Self::T_INVALID_SESSION,
+            Self::T_MEMORY,
+            Self::T_NOT_INITIALIZED,
+            Self::T_OUT_OF_HANDLES,
+            Self::T_OUT_OF_SESSIONS,
+            Self::T_PVAR_NO_ATOMIC,
+            Self::T_PVAR_NO_STARTSTOP,
+            Self::T_PVAR_NO_WRITE,
+        ]
+        .contains(&self)
+    }
 }
 
 /// Classes of the extensions for processes that fail, whose numbers are each library's own; where a library has none, they

@@ -1,4 +1,5 @@
 use core::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use rmpi_macros::wraps;
 
@@ -32,7 +33,8 @@ pub struct ToolInterface<'r> {
 }
 
 impl<'r> ToolInterface<'r> {
-    /// Initializes the interface, for threads too. C: `MPI_T_init_thread`. Local.
+    /// Initializes the interface, for threads too. C: `MPI_T_init_thread`, under MPICH once more the first time, and not
+    /// finalized then. Local.
     ///
     /// # Errors
     /// What MPI says.
@@ -45,6 +47,7 @@ impl<'r> ToolInterface<'r> {
     #[wraps(MPI_T_init_thread in Self)]
     pub fn new(runtime: &'r impl Runtime) -> RmpiResult<Self> {
         let _ = runtime;
+        stays_initialized()?;
         // At level `Multiple`, several threads may have interfaces at once; at others, all are on one thread, since what
         // is borrowed is.
         let level = sys::MPI_THREAD_MULTIPLE;
@@ -53,6 +56,21 @@ impl<'r> ToolInterface<'r> {
         output(0, |provided| unsafe { mpi.call(level, provided) })?;
         Ok(Self { _runtime: PhantomData })
     }
+}
+
+/// MPICH 4.0.2 crashes when it is asked for performance variables after its interface was finalized and initialized again, so
+/// that rmpi initializes it once more than it finalizes it.
+fn stays_initialized() -> RmpiResult {
+    static DONE: Mutex<bool> = Mutex::new(false);
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if mpi_sys::ABI == mpi_sys::Abi::Mpich && !*done {
+        // SAFETY: MPI_T_init_thread may be called at any time, and writes one int to `provided`.
+        output(0, |provided| unsafe {
+            sys::MPI_T_init_thread(sys::MPI_THREAD_MULTIPLE, provided)
+        })?;
+        *done = true;
+    }
+    Ok(())
 }
 
 impl Drop for ToolInterface<'_> {

@@ -303,6 +303,12 @@ impl PerformanceSession<'_> {
         object: *mut c_void,
     ) -> RmpiResult<PerformanceHandle<'s>> {
         let form = variable.form.ok_or_else(unknown_type)?;
+        if mpi_sys::ABI == mpi_sys::Abi::OpenMpi && variable.name.starts_with("mtl_psm2_") {
+            return Err(Error::refused(
+                ErrorClass::UNSUPPORTED_OPERATION,
+                "Open MPI crashes when a variable of a network that is not used is asked for: that of PSM2",
+            ));
+        }
         let (mut raw, mut count) = (sys::MPI_T_PVAR_HANDLE_NULL, 0);
         // SAFETY: MPI_T_pvar_handle_alloc asks for a session, which `self` is, on its thread; for a variable's number, and
         // for the object, as the caller promises. It writes a handle and an int.

@@ -143,11 +143,15 @@ mod tests {
         assert_eq!(count.0.load(SeqCst), 10, "an alarm that was set twice wakes once");
         alarms[0].set(&waker, Duration::from_millis(1));
         until(&count, 11);
-        alarms[1].set(&waker, Duration::from_millis(50));
+        alarms[1].set(&waker, Duration::from_secs(1));
         alarms[1].forget();
-        // The thread has ended, and comes again.
-        thread::sleep(IDLE + Duration::from_millis(300));
-        assert!(!lock(&QUEUE).runs);
+        // The thread ends, and comes again.
+        let start = Instant::now();
+        while lock(&QUEUE).runs {
+            assert!(start.elapsed() < Duration::from_secs(20), "the thread does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(start.elapsed() > IDLE);
         alarms[2].set(&waker, Duration::ZERO);
         until(&count, 12);
         assert_eq!(count.0.load(SeqCst), 12, "one that was forgotten wakes nobody");

@@ -27,6 +27,9 @@ pub(crate) mod mpi {
     }
     mpi_sys::mpi_functions! { [missing] }
 
+    /// Do names begin with `PMPI`?
+    pub(crate) const PROFILING: bool = false;
+
     mpi_sys::if_exported! { MPI_Session_init {
         /// Has the library sessions?
         pub(crate) const fn has_sessions() -> bool {
@@ -45,6 +48,9 @@ pub(crate) mod mpi {
 pub(crate) mod pmpi {
     use mpi_facts::FunctionId;
     pub(crate) use mpi_sys::pmpi::*;
+
+    /// Do names begin with `PMPI`?
+    pub(crate) const PROFILING: bool = true;
 
     macro_rules! checked {
         ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt

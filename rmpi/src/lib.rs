@@ -24,13 +24,15 @@
 //!   [`Process`]: one rank of it, to send to, and as the root of collective operations. [`Source`]: to
 //!   receive from.
 //! * [`scope()`]: non-blocking operations on borrowed buffers; [`Request`], [`RequestSlice`],
-//!   [`PersistentRequest`]. [`OwnedRequest`]: on buffers that move in.
+//!   [`PersistentRequest`]. [`OwnedRequest`]: on buffers that move in, also as
+//!   a future ([`RequestFuture`]). [`PartitionedCommunicator`]: messages in parts.
 //! * [`TypedCommunicator`]: messages that say of which type they are, and of types that `serde` knows.
 //! * [`MpiDatatype`] and [`SendDatatype`]: types that MPI may write and read, derivable, and tuples of them;
 //!   `Foreign` (feature `bytemuck`): types of other crates. [`BufferRef`] and [`BufferMut`]: what is made of them, and
 //!   arrays of `ndarray` (a feature, too). [`Strided`] and [`Sections`]: parts of a slice. [`TypeDynamicBufferRef`]: a datatype that
 //!   is known only as the program runs; [`Datatype`]: such a one.
 //! * [`Window`]: one-sided communication, in an [`Epoch`]; [`window_scope()`]: over borrowed memory.
+//! * [`ToolInterface`]: the MPI library's settings and counters.
 //! * [`Error`] and [`ErrorClass`]: everything returns them, nothing panics.
 //! * Each `f` has an `f_with` that takes the C function to call, for tools: [`call`].
 
@@ -48,6 +50,7 @@ pub mod pmpi_mode;
 mod running;
 mod sentinels;
 mod thread_level;
+mod timer;
 mod tuples;
 mod typemap;
 

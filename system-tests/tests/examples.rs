@@ -190,6 +190,30 @@ fn a_panic_ends_all_processes() {
     }
 }
 
+/// One process dies, and the others go on, under an MPI that lets them; under others, this says so.
+#[test]
+fn processes_go_on_where_one_has_failed() {
+    if !test_support::is_openmpi() || test_support::is_openmpi_4() {
+        println!("left out: this MPI ends all processes");
+        return;
+    }
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    for (arguments, right) in [
+        (&[][..], "failures: right on 4 ranks, with what MPI calls fault tolerance"),
+        (&["one fails"], "failures: 3 of 4 went on"),
+    ] {
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=5", "120", &mpiexec, "--with-ft", "ulfm", "-n", "4"])
+            .arg(program("failures"))
+            .args(arguments);
+        // The launcher's status is that of the process that died.
+        let output = test_support::output(&mut command);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(right), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 /// Lengths that differ between processes: nothing is written behind the shorter buffer. The program ends
 /// in the middle of an operation, so that only what it says counts, and what it did not come to say is no
 /// news: MPI may have ended it, or wait.
@@ -336,7 +360,8 @@ macro_rules! examples {
 
 examples! {
     another_thread assumed attributes bounds changed_handles collectives counted datatypes disagreements errors extent
-    files foreign_types forgotten from_c groups halo halo_object heat hints intercommunicators matrix_rows moved
-    owned_buffers panics point_to_point random_types refusals ring sample_sort sessions threads topologies transports
+    failures files foreign_types forgotten from_c futures groups halo halo_object heat hints intercommunicators matrix_rows moved
+    owned_buffers panics partitioned point_to_point random_types refusals ring sample_sort sessions threads tool_variables topologies
+    transports
     typed_collectives typed_messages unequal_lengths unknown_lengths user_op values vectors window_left windows work
 }

@@ -127,6 +127,10 @@ impl Error {
         if self.reason.is_some() {
             return Some(ErrorClass(self.code));
         }
+        if ErrorClass(self.code).is_of_tools() {
+            // These are classes, too. MPICH with the standard's ABI takes them for others.
+            return Some(ErrorClass(self.code));
+        }
         let _calling = super::calling::calling()?;
         let mut class = sys::MPI_ERR_UNKNOWN;
         // SAFETY: MPI_Error_class requires MPI to run, which `_calling` shows, and a code that MPI
@@ -224,7 +228,10 @@ macro_rules! classes {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self.0 {
                     $(sys::$constant => f.write_str(stringify!($constant)),)*
-                    other => write!(f, "error class {other}"),
+                    other => match Self::FAILURES.iter().find(|(class, _)| class.0 == other) {
+                        Some((_, name)) => f.write_str(name),
+                        None => write!(f, "error class {other}"),
+                    },
                 }
             }
         }
@@ -284,6 +291,22 @@ classes! {
     SIZE = MPI_ERR_SIZE,
     SPAWN = MPI_ERR_SPAWN,
     TAG = MPI_ERR_TAG,
+    T_CANNOT_INIT = MPI_T_ERR_CANNOT_INIT,
+    T_CVAR_SET_NEVER = MPI_T_ERR_CVAR_SET_NEVER,
+    T_CVAR_SET_NOT_NOW = MPI_T_ERR_CVAR_SET_NOT_NOW,
+    T_INVALID = MPI_T_ERR_INVALID,
+    T_INVALID_HANDLE = MPI_T_ERR_INVALID_HANDLE,
+    T_INVALID_INDEX = MPI_T_ERR_INVALID_INDEX,
+    T_INVALID_ITEM = MPI_T_ERR_INVALID_ITEM,
+    T_INVALID_NAME = MPI_T_ERR_INVALID_NAME,
+    T_INVALID_SESSION = MPI_T_ERR_INVALID_SESSION,
+    T_MEMORY = MPI_T_ERR_MEMORY,
+    T_NOT_INITIALIZED = MPI_T_ERR_NOT_INITIALIZED,
+    T_OUT_OF_HANDLES = MPI_T_ERR_OUT_OF_HANDLES,
+    T_OUT_OF_SESSIONS = MPI_T_ERR_OUT_OF_SESSIONS,
+    T_PVAR_NO_ATOMIC = MPI_T_ERR_PVAR_NO_ATOMIC,
+    T_PVAR_NO_STARTSTOP = MPI_T_ERR_PVAR_NO_STARTSTOP,
+    T_PVAR_NO_WRITE = MPI_T_ERR_PVAR_NO_WRITE,
     TOPOLOGY = MPI_ERR_TOPOLOGY,
     TRUNCATE = MPI_ERR_TRUNCATE,
     TYPE = MPI_ERR_TYPE,
@@ -292,6 +315,56 @@ classes! {
     UNSUPPORTED_OPERATION = MPI_ERR_UNSUPPORTED_OPERATION,
     VALUE_TOO_LARGE = MPI_ERR_VALUE_TOO_LARGE,
     WIN = MPI_ERR_WIN,
+}
+
+impl ErrorClass {
+    /// Is it one of `MPI_T`, whose functions return classes?
+    fn is_of_tools(self) -> bool {
+        [
+            Self::T_CANNOT_INIT,
+            Self::T_CVAR_SET_NEVER,
+            Self::T_CVAR_SET_NOT_NOW,
+            Self::T_INVALID,
+            Self::T_INVALID_HANDLE,
+            Self::T_INVALID_INDEX,
+            Self::T_INVALID_ITEM,
+            Self::T_INVALID_NAME,
+            Self::T_INVALID_SESSION,
+            Self::T_MEMORY,
+            Self::T_NOT_INITIALIZED,
+            Self::T_OUT_OF_HANDLES,
+            Self::T_OUT_OF_SESSIONS,
+            Self::T_PVAR_NO_ATOMIC,
+            Self::T_PVAR_NO_STARTSTOP,
+            Self::T_PVAR_NO_WRITE,
+        ]
+        .contains(&self)
+    }
+}
+
+/// Classes of the extensions for processes that fail, whose numbers are each library's own; where a library has none, they
+/// are no class's.
+const fn failure(mpich: c_int, open_mpi: c_int) -> ErrorClass {
+    ErrorClass(match mpi_sys::ABI {
+        mpi_sys::Abi::Mpich => mpich,
+        mpi_sys::Abi::OpenMpi => open_mpi,
+        mpi_sys::Abi::Standard => -mpich,
+    })
+}
+
+impl ErrorClass {
+    /// `MPIX_ERR_PROC_FAILED`: a process has failed, and the operation with it.
+    pub const PROC_FAILED: Self = failure(101, 75);
+    /// `MPIX_ERR_PROC_FAILED_PENDING`: a process has failed that a receive from any may wait for. It still waits.
+    pub const PROC_FAILED_PENDING: Self = failure(102, 76);
+    /// `MPIX_ERR_REVOKED`: a process has [revoked](super::Communicator::revoke) the communicator.
+    pub const REVOKED: Self = failure(103, 77);
+
+    const FAILURES: [(Self, &'static str); 3] = [
+        (Self::PROC_FAILED, "MPIX_ERR_PROC_FAILED"),
+        (Self::PROC_FAILED_PENDING, "MPIX_ERR_PROC_FAILED_PENDING"),
+        (Self::REVOKED, "MPIX_ERR_REVOKED"),
+    ];
 }
 
 /// The classes that this program added, in either mode of the library.

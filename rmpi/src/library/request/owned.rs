@@ -55,7 +55,8 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// # Safety
     /// `raw` is an active request that is not persistent, and nobody else ends it. MPI uses no other memory for
     /// it than what the buffer owns, which stays where it is when the buffer moves. If the operation is no
-    /// message, nobody [cancels](Request::cancel) it. MPI runs for `'c`, and this thread may call it.
+    /// message, nobody [cancels](Request::cancel) it, or makes a [future](super::RequestFuture) of it, whose drop does. MPI
+    /// runs for `'c`, and this thread may call it.
     pub unsafe fn new(raw: MPI_Request, buffer: B) -> Self {
         Self { raw, buffer: MaybeUninit::new(buffer), _communicator: PhantomData }
     }

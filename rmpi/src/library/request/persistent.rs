@@ -226,12 +226,12 @@ impl<B> PersistentRequest<'_, B> {
     }
 }
 
-pub(super) fn not_started() -> Error {
+pub(in super::super) fn not_started() -> Error {
     Error::refused(ErrorClass::REQUEST, "the operation was not started")
 }
 
 /// Refuses to start what is started, or what MPI has freed.
-pub(super) fn may_start(is_active: bool, raw: MPI_Request) -> RmpiResult {
+pub(in super::super) fn may_start(is_active: bool, raw: MPI_Request) -> RmpiResult {
     if is_active {
         return Err(started());
     }
@@ -244,6 +244,6 @@ pub(super) fn may_start(is_active: bool, raw: MPI_Request) -> RmpiResult {
     Ok(())
 }
 
-pub(super) fn started() -> Error {
+pub(in super::super) fn started() -> Error {
     Error::refused(ErrorClass::REQUEST, "the operation was started, and not waited for")
 }

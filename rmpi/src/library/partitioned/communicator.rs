@@ -2,6 +2,7 @@ use core::cell::Cell;
 
 use super::super::communicator::Communicator;
 use super::super::error::{Error, ErrorClass, RmpiResult};
+use super::super::failure::open_mpi_goes_on;
 use super::super::sys::c_int;
 #[cfg(doc)]
 use super::{PartitionedReceive, PartitionedSend};
@@ -59,7 +60,9 @@ impl<'ctx> PartitionedCommunicator<'ctx> {
     /// Duplicates for partitioned messages. C: `MPI_Comm_dup`, twice. Collective.
     ///
     /// # Errors
-    /// What MPI says.
+    /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if Open MPI was started so that processes go on where others
+    /// fail (`--with-ft ulfm`): 5.0.11 says then that the message of a process that has failed has come, and waits for one
+    /// that it was to receive. What MPI says.
     ///
     /// ```no_run
     /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
@@ -67,6 +70,12 @@ impl<'ctx> PartitionedCommunicator<'ctx> {
     /// # Ok(()) }
     /// ```
     pub fn new(communicator: &Communicator<'ctx>) -> RmpiResult<Self> {
+        if mpi_sys::ABI == mpi_sys::Abi::OpenMpi && open_mpi_goes_on() == Some(true) {
+            return Err(Error::refused(
+                ErrorClass::UNSUPPORTED_OPERATION,
+                "Open MPI takes partitioned messages of processes that have failed for complete, or waits for them",
+            ));
+        }
         // All MPIs have so many.
         let last = communicator.tag_ub()?.and_then(|last| c_int::try_from(last).ok());
         Ok(Self {

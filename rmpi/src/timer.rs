@@ -3,6 +3,7 @@
 
 use core::task::Waker;
 use core::time::Duration;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -38,11 +39,19 @@ impl Alarm {
     /// Wakes the task after a while, or a little later; if it waits already, then when it was to be woken. Where there can be
     /// no thread, at once.
     pub(crate) fn set(self: &Arc<Self>, waker: &Waker, delay: Duration) {
+        // A waker may do anything when it is cloned, dropped or woken, so not under a lock.
+        let old = lock(&self.0).waker.take();
+        let new = match old {
+            Some(old) if old.will_wake(waker) => old,
+            old => {
+                drop(old);
+                waker.clone()
+            }
+        };
         {
             let mut state = lock(&self.0);
-            if !state.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
-                state.waker = Some(waker.clone());
-            }
+            // Only who sets it puts one in, and that is the future's thread.
+            state.waker = Some(new);
             if core::mem::replace(&mut state.queued, true) {
                 return;
             }
@@ -65,18 +74,22 @@ impl Alarm {
 
     /// Wakes nobody any more.
     pub(crate) fn forget(&self) {
-        lock(&self.0).waker = None;
+        let waker = lock(&self.0).waker.take();
+        drop(waker);
     }
 
     fn ring(&self) {
-        // A waker may do anything, so not under the lock.
         let waker = {
             let mut state = lock(&self.0);
             state.queued = false;
             state.waker.take()
         };
         if let Some(waker) = waker {
-            waker.wake();
+            // One that panics, as the panic's message says, leaves the others their thread.
+            if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                // Its drop may panic, too.
+                core::mem::forget(payload);
+            }
         }
     }
 }
@@ -118,6 +131,47 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, SeqCst);
         }
+    }
+
+    /// A waker that panics when it is woken; and one that looks, when it is dropped, if its alarm is locked.
+    struct Panics;
+    struct Looks(Arc<Alarm>, Arc<Count>);
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker may do so");
+        }
+    }
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            self.1.0.fetch_add(usize::from(self.0.0.try_lock().is_ok()), SeqCst);
+        }
+    }
+
+    #[test]
+    fn wakers_may_panic_and_are_dropped_under_no_lock() {
+        let count = Arc::new(Count(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&count));
+        for after in 1..3 {
+            let (panics, well) = (Arc::new(Alarm::default()), Arc::new(Alarm::default()));
+            panics.set(&Waker::from(Arc::new(Panics)), Duration::from_millis(1));
+            well.set(&waker, Duration::from_millis(20));
+            until(&count, after);
+        }
+        let unlocked = Arc::new(Count(AtomicUsize::new(0)));
+        let alarm = Arc::new(Alarm::default());
+        let looks = || Waker::from(Arc::new(Looks(Arc::clone(&alarm), Arc::clone(&unlocked))));
+        alarm.set(&looks(), Duration::from_secs(60));
+        alarm.set(&looks(), Duration::from_secs(60));
+        alarm.forget();
+        assert_eq!(unlocked.0.load(SeqCst), 2);
+        // For the other test, whose thread ends when nobody waits.
+        lock(&QUEUE).alarms.retain(|(_, other)| !Arc::ptr_eq(other, &alarm));
     }
 
     fn until(count: &Count, least: usize) {

@@ -25,6 +25,14 @@ const fn unsupported(reason: &'static str) -> Error {
     Error::refused(ErrorClass::UNSUPPORTED_OPERATION, reason)
 }
 
+/// Was Open MPI started so that processes go on where others fail? `None` if it does not say. For where there is a
+/// communicator.
+pub(super) fn open_mpi_goes_on() -> Option<bool> {
+    // SAFETY: a read asks for a value at the address: Open MPI's variable of this name is a `bool`, which it sets when it is
+    // initialized, as it is where there is a communicator, and not again.
+    symbol(c"ompi_ftmpi_enabled").map(|enabled| unsafe { enabled.cast::<u8>().read() } != 0)
+}
+
 /// A function of the process by its name; with the name after the first letter in the mode that has no `P`.
 fn find(p_name: &'static CStr) -> RmpiResult<NonNull<c_void>> {
     let function = symbol(if sys::PROFILING { p_name } else { &p_name[1..] })
@@ -34,14 +42,9 @@ fn find(p_name: &'static CStr) -> RmpiResult<NonNull<c_void>> {
         mpi_sys::Abi::Mpich if !super::get_library_version()?.contains("ch3:") => Err(unsupported(
             "MPICH ends the program in this function, unless it is built for the device ch3",
         )),
-        mpi_sys::Abi::OpenMpi => match symbol(c"ompi_ftmpi_enabled") {
-            // SAFETY: a read asks for a value at the address: Open MPI's variable of this name is a `bool`, which it sets
-            // when it is initialized, as it is where there is a communicator, and not again.
-            Some(enabled) if unsafe { enabled.cast::<u8>().read() } == 0 => Err(unsupported(
-                "Open MPI lets nobody go on after a failure, unless it is started so: mpiexec --with-ft ulfm",
-            )),
-            _ => Ok(function),
-        },
+        mpi_sys::Abi::OpenMpi if open_mpi_goes_on() == Some(false) => Err(unsupported(
+            "Open MPI lets nobody go on after a failure, unless it is started so: mpiexec --with-ft ulfm",
+        )),
         _ => Ok(function),
     }
 }

@@ -1,7 +1,7 @@
 //! What processes do when others fail: functions that only some MPIs have. Right on any number of ranks. With an argument, the
 //! last process dies, and the others go on; the launcher has to let them.
 
-use rmpi::{Communicator, Error, ErrorClass, MpiOp, RmpiResult, Tag};
+use rmpi::{Communicator, Error, ErrorClass, MpiOp, PartitionedCommunicator, RmpiResult, Tag};
 
 fn main() -> RmpiResult {
     let context = rmpi::init()?;
@@ -33,6 +33,11 @@ fn nobody_fails(world: &Communicator<'_>) -> RmpiResult {
     let mut flag = !(1 << rank);
     world.agree(&mut flag)?;
     assert_eq!(flag, (0..size).fold(!0, |bits, rank| bits & !(1 << rank)));
+    if rmpi::get_library_version()?.contains("Open MPI") {
+        // They do not end where a process has failed.
+        let refused = PartitionedCommunicator::new(world).map(drop).unwrap_err();
+        assert_eq!(refused.class(), ErrorClass::UNSUPPORTED_OPERATION, "{refused}");
+    }
     world.failure_ack()?;
     assert_eq!(world.failure_get_acked()?.size()?, 0);
     let all = world.shrink()?;

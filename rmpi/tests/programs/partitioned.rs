@@ -35,6 +35,8 @@ fn main() -> RmpiResult {
             dropped(&ring)?;
             other_lengths(&ring)?;
             refusals(&ring)?;
+            calls_between(world, &ring)?;
+            refused_sender_starts(world, &ring)?;
         }
     }
     drop(ring);
@@ -46,7 +48,7 @@ fn main() -> RmpiResult {
 
 /// The ranks to the left and to the right.
 fn neighbours(ring: &PartitionedCommunicator<'_>) -> RmpiResult<(usize, usize)> {
-    let (rank, size) = (ring.communicator().rank()?, ring.communicator().size()?);
+    let (rank, size) = (ring.rank()?, ring.size()?);
     Ok(((rank + size - 1) % size, (rank + 1) % size))
 }
 
@@ -57,7 +59,7 @@ fn value(rank: usize, step: usize, index: usize) -> f64 {
 
 /// The parts in three orders, over many steps; short and long ones; in as many parts at the receiver, and in more.
 fn orders(ring: &PartitionedCommunicator<'_>) -> RmpiResult {
-    let rank = ring.communicator().rank()?;
+    let rank = ring.rank()?;
     let (left, right) = neighbours(ring)?;
     for (length, there, here) in [(12, 6, 6), (12, 4, 6), (12, 6, 4), (48_000, 8, 8), (5, 1, 5)] {
         let mut send = ring.psend_init(right, vec![0.0; length], there, TAG)?;
@@ -136,7 +138,7 @@ struct Padded {
 
 /// Structures, and arrays of elements. The second message of a pair of processes is another one than the first.
 fn structures(ring: &PartitionedCommunicator<'_>) -> RmpiResult {
-    let rank = ring.communicator().rank()?;
+    let rank = ring.rank()?;
     let (left, right) = neighbours(ring)?;
     let particle = |rank: usize, number: usize| Particle {
         position: [rank as f64, number as f64, 0.5],
@@ -168,7 +170,7 @@ fn structures(ring: &PartitionedCommunicator<'_>) -> RmpiResult {
 
 /// Threads fill parts and make them ready, and others wait for them; then threads only fill them.
 fn threads(world: &Communicator<'_, Multiple>, ring: &PartitionedCommunicator<'_>) -> RmpiResult {
-    let rank = ring.communicator().rank()?;
+    let rank = ring.rank()?;
     let (left, right) = neighbours(ring)?;
     let mut send = ring.psend_init(right, vec![0.0; 4000], 8, TAG)?;
     let mut receive = ring.precv_init(left, vec![0.0; 4000], 8, TAG)?;
@@ -341,8 +343,74 @@ fn other_lengths(ring: &PartitionedCommunicator<'_>) -> RmpiResult {
     Ok(())
 }
 
+/// Calls of MPI after a start, before the parts are ready: nothing is complete before they are, and the buffer is not
+/// accessible before it is sent.
+fn calls_between(
+    world: &Communicator<'_, Multiple>,
+    ring: &PartitionedCommunicator<'_>,
+) -> RmpiResult {
+    const PARTS: usize = 3;
+    let (left, right) = neighbours(ring)?;
+    for length in [1, 1000, 100_000] {
+        let mut send = ring.psend_init(right, vec![0; PARTS * length], PARTS, TAG)?;
+        let mut receive = ring.precv_init(left, vec![0; PARTS * length], PARTS, TAG)?;
+        for step in 1..5 {
+            send.start()?;
+            receive.start()?;
+            world.barrier()?;
+            for number in 0..PARTS {
+                for _ in 0..100 {
+                    assert!(!send.test()?, "part {number} is not ready");
+                }
+                let mut part = send.partitions()?.get(number)?;
+                part.fill(step);
+                part.ready()?;
+            }
+            if step % 2 == 0 {
+                while !send.test()? {}
+            } else {
+                send.wait()?;
+            }
+            send.buffer_mut()?.fill(-1);
+            receive.wait()?;
+            assert!(receive.buffer()?.iter().all(|value| *value == step), "step {step}");
+        }
+    }
+    Ok(())
+}
+
+/// Receives that are refused, and one that is dropped before it starts, although their senders start: nothing is written to
+/// their memory, nor behind it.
+fn refused_sender_starts(
+    world: &Communicator<'_, Multiple>,
+    ring: &PartitionedCommunicator<'_>,
+) -> RmpiResult {
+    let (left, right) = neighbours(ring)?;
+    let mut longer = ring.psend_init(right, vec![1_u8; 40_000], 4, TAG)?;
+    let mut unused = ring.psend_init(right, vec![1_u8; 4000], 4, TAG)?;
+    let mut short = ring.precv_init(left, vec![7_u8; 4000], 4, TAG)?;
+    let dropped = ring.precv_init(left, vec![7_u8; 4000], 4, TAG)?;
+    assert_eq!(class(short.start()), Some(ErrorClass::TRUNCATE));
+    drop(dropped);
+    // Where the memory was.
+    let memory = vec![5_u8; 4000];
+    longer.start()?;
+    unused.start()?;
+    longer.ready_all()?;
+    unused.ready_all()?;
+    for _ in 0..1000 {
+        assert!(!(longer.test()? && unused.test()?), "nobody receives it");
+        world.barrier()?;
+    }
+    assert_eq!(short.free()?, [7; 4000]);
+    assert_eq!(memory, [5; 4000]);
+    // They would wait.
+    core::mem::forget((longer, unused));
+    Ok(())
+}
+
 fn refusals(ring: &PartitionedCommunicator<'_>) -> RmpiResult {
-    let size = ring.communicator().size()?;
+    let size = ring.size()?;
     for parts in [0, 3, 20, usize::MAX] {
         assert_eq!(class(ring.psend_init(0, vec![0; 10], parts, TAG)), Some(ErrorClass::ARG));
         assert_eq!(class(ring.precv_init(0, vec![0; 10], parts, TAG)), Some(ErrorClass::ARG));

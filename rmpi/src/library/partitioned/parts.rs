@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::super::buffer::{BufferRef as _, RawBuffer};
 use super::super::datatype::ElementOf;
 use super::super::error::{Error, ErrorClass, RmpiResult};
-use super::super::sys::c_int;
+use super::super::sys::{MPI_Comm, c_int};
 use crate::SendDatatype;
 
 /// A vector's memory, without a claim on its elements: MPI and several threads use parts of it at the same time. Dropped,
@@ -22,8 +22,21 @@ pub(super) struct Parts<T> {
 }
 
 /// What the sender tells: how many elements of the datatype there are, and how many bytes each has, on which both sides have
-/// to agree; and how many parts.
-pub(super) type Agreed = [u64; 3];
+/// to agree; how many parts; and the tag of the parts' request.
+pub(super) type Agreed = [u64; 4];
+
+/// Open MPI 5.0.11 takes a send that is started again for complete, before its parts are ready, if any function of MPI is
+/// called in between: waits do not wait then, and it crashes or hangs. So each start has a request of its own there.
+pub(super) const ANEW: bool = matches!(mpi_sys::ABI, mpi_sys::Abi::OpenMpi);
+
+/// With whom a request of parts is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Envelope {
+    pub(super) communicator: MPI_Comm,
+    pub(super) rank: c_int,
+    /// No other message of the sender has it.
+    pub(super) tag: c_int,
+}
 
 impl<T: SendDatatype> Parts<T> {
     /// Cuts a vector in so many parts.
@@ -51,7 +64,7 @@ impl<T: SendDatatype> Parts<T> {
         {
             return Err(Error::refused(
                 ErrorClass::COUNT,
-                "Open MPI places partitions of 2 GiB or more elsewhere than they are: make more of them",
+                "Open MPI has the length of partitions in 32 bits, and would send other memory: make more of them",
             ));
         }
         let mut buffer = ManuallyDrop::new(buffer);
@@ -71,9 +84,10 @@ impl<T: SendDatatype> Parts<T> {
     }
 
     /// What the receiver is told of the sender's buffer.
-    pub(super) fn agreed(&self) -> Agreed {
+    pub(super) fn agreed(&self, tag: c_int) -> Agreed {
         let (map, per_value) = ElementOf::<T>::FLAT;
-        [self.length as u64 * per_value as u64, map.size() as u64, self.parts as u64]
+        let elements = self.length as u64 * per_value as u64;
+        [elements, map.size() as u64, self.parts as u64, tag.unsigned_abs().into()]
     }
 }
 

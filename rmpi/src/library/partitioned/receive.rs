@@ -11,7 +11,7 @@ use super::super::process::tag_of;
 use super::super::request::{OwnedRequest, may_start, not_started, started};
 use super::super::sys::{self, MPI_Request, c_int};
 use super::PartitionedCommunicator;
-use super::parts::{Agreed, Parts, for_threads};
+use super::parts::{ANEW, Agreed, Envelope, Parts, for_threads};
 use crate::{MessageTag, MpiDatatype, Multiple, Single, ThreadLevel};
 
 /// What the sender has said of its buffer.
@@ -49,22 +49,27 @@ pub struct PartitionedReceive<'c, T: MpiDatatype> {
     incoming: Incoming<T>,
     /// Was it started, and has MPI not said that it is complete?
     active: bool,
+    /// Its tag is known once the sender has told it.
+    envelope: Envelope,
+    /// Is the request to be made by the next start?
+    anew: bool,
     sender: Sender<'c>,
 }
 
 impl PartitionedCommunicator<'_> {
     /// Prepares to receive a message from a process, in so many parts of one length, to be started often.
-    /// C: `MPI_Precv_init`; and an `MPI_Irecv`, by which the sender tells its length. Local.
+    /// C: `MPI_Irecv`, by which the sender tells its length; `MPI_Precv_init` comes with the first start, when that is known:
+    /// Open MPI would receive before. Local.
     ///
     /// # Errors
-    /// As [`psend_init`](Self::psend_init).
+    /// As [`psend_init`](Self::psend_init), but for what MPI says, of which the first start tells.
     ///
     /// ```no_run
     /// # fn example(world: &rmpi::PartitionedCommunicator<'_>) -> rmpi::RmpiResult {
     /// let mut receive = world.precv_init(0, vec![0.0; 100], 5, rmpi::Tag::new(0))?;
     /// # Ok(()) }
     /// ```
-    #[wraps(MPI_Precv_init)]
+    #[wraps(MPI_Irecv)]
     pub fn precv_init<T: MpiDatatype + 'static>(
         &self,
         from: usize,
@@ -72,8 +77,9 @@ impl PartitionedCommunicator<'_> {
         partitions: usize,
         tag: impl MessageTag,
     ) -> RmpiResult<PartitionedReceive<'_, T>> {
-        let process = self.communicator.process(from);
-        let (rank, c_tag) = (process.peer()?, tag_of(tag)?);
+        let process = self.words.process(from);
+        let rank = process.peer()?;
+        tag_of(tag)?;
         // From here on, its drop frees the buffer.
         let mut receive = PartitionedReceive {
             incoming: Incoming {
@@ -82,26 +88,10 @@ impl PartitionedCommunicator<'_> {
                 as_many: false,
             },
             active: false,
+            envelope: Envelope { communicator: self.data.as_raw(), rank, tag: 0 },
+            anew: true,
             sender: Sender::Disagrees,
         };
-        let raw = receive.incoming.parts.as_raw()?;
-        let count = receive.incoming.parts.len() as c_int;
-        // SAFETY: MPI_Precv_init requires `count` times `raw.count` elements of the datatype, which stay until the request
-        // is freed: the parts are so many, and `receive` keeps them until then. Rank and tag were looked at above, and an
-        // info may be null. It writes one handle to `request`.
-        receive.incoming.raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                count,
-                raw.count,
-                raw.datatype,
-                rank,
-                c_tag,
-                self.communicator.as_raw(),
-                sys::MPI_INFO_NULL,
-                request,
-            )
-        })?;
         receive.sender = Sender::Awaited(process.irecv_owned(Box::default(), tag)?);
         Ok(receive)
     }
@@ -113,10 +103,13 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
         // If MPI fails, what has come is not known, and nothing may be received.
         match core::mem::replace(&mut self.sender, Sender::Disagrees) {
             Sender::Awaited(request) => {
-                let (theirs, ours) = (request.wait()?.0, self.incoming.parts.agreed());
-                if theirs[..2] == ours[..2] {
+                let (theirs, ours) = (request.wait()?.0, self.incoming.parts.agreed(0));
+                if theirs[..2] == ours[..2]
+                    && let Ok(tag) = c_int::try_from(theirs[3])
+                {
                     self.sender = Sender::Agrees;
                     self.incoming.as_many = theirs[2] == ours[2];
+                    self.envelope.tag = tag;
                 }
             }
             known => self.sender = known,
@@ -124,8 +117,45 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
         Ok(())
     }
 
-    /// Starts the message. C: `MPI_Start`. Local, but for the first time: that waits, by `MPI_Wait`, until the sender has
-    /// prepared its side. So prepare what you send before you start what you receive.
+    /// Makes the request.
+    fn prepare(&mut self, mpi: impl crate::call::MPI_Precv_init) -> RmpiResult {
+        let raw = self.incoming.parts.as_raw()?;
+        let count = self.incoming.parts.len() as c_int;
+        let Envelope { communicator, rank, tag } = self.envelope;
+        // SAFETY: MPI_Precv_init requires `count` times `raw.count` elements of the datatype, which stay until the request
+        // is freed: the parts are so many, and `self` keeps them until then. The rank was looked at when `self` was made,
+        // whose communicator is borrowed; the tag is one of the sender's, and an info may be null. It writes one handle to
+        // `request`.
+        self.incoming.raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+            mpi.call(
+                raw.pointer,
+                count,
+                raw.count,
+                raw.datatype,
+                rank,
+                tag,
+                communicator,
+                sys::MPI_INFO_NULL,
+                request,
+            )
+        })?;
+        Ok(())
+    }
+
+    /// MPI has said that the message is complete.
+    fn ended(&mut self) {
+        self.active = false;
+        if ANEW {
+            // SAFETY: MPI_Request_free asks for a request that was not freed, which one that was active was not.
+            unsafe { sys::MPI_Request_free(&mut self.incoming.raw) };
+            self.incoming.raw = sys::MPI_REQUEST_NULL;
+            self.anew = true;
+        }
+    }
+
+    /// Starts the message. C: `MPI_Precv_init` the first time, under Open MPI each time; `MPI_Start`. Local, but for the first
+    /// time: that waits, by `MPI_Wait`, until the sender has prepared its side. So prepare what you send before you start
+    /// what you receive.
     ///
     /// # Errors
     /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; [`TRUNCATE`](ErrorClass::TRUNCATE) if the
@@ -140,7 +170,9 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
     /// ```
     #[wraps(MPI_Start)]
     pub fn start(&mut self) -> RmpiResult {
-        may_start(self.active, self.incoming.raw)?;
+        if self.active {
+            return Err(started());
+        }
         self.hear()?;
         if !matches!(self.sender, Sender::Agrees) {
             return Err(Error::refused(
@@ -148,6 +180,11 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
                 "the sender's buffer has another length or datatype than the receiver's: nothing is received",
             ));
         }
+        if self.anew {
+            self.prepare(super::super::Library)?;
+            self.anew = false;
+        }
+        may_start(self.active, self.incoming.raw)?;
         // SAFETY: MPI_Start asks for an inactive persistent request, whose buffer nobody uses but what has arrived: this
         // one is neither active nor freed, as was looked at above, and an active one gives out only what has arrived. What
         // comes is as long as the buffer, as the sender has said.
@@ -223,7 +260,10 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
         let raw = &mut self.incoming.raw;
         // SAFETY: MPI_Wait asks for a request that was not freed, which an active one was not. The status is ignored.
         let result = check(unsafe { mpi.call(raw, sys::MPI_STATUS_IGNORE) });
-        self.active = result.is_err() && *raw != sys::MPI_REQUEST_NULL;
+        match result {
+            Ok(()) => self.ended(),
+            Err(_) => self.active = *raw != sys::MPI_REQUEST_NULL,
+        }
         result
     }
 
@@ -248,7 +288,11 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
         // `output` lends; the status is ignored.
         let result = output(0, |flag| unsafe { mpi.call(raw, flag, sys::MPI_STATUS_IGNORE) });
         let complete = result.as_ref().is_ok_and(|flag| *flag != 0);
-        self.active = !complete && *raw != sys::MPI_REQUEST_NULL;
+        if complete {
+            self.ended();
+        } else {
+            self.active = *raw != sys::MPI_REQUEST_NULL;
+        }
         result.map(|_| complete)
     }
 
@@ -329,7 +373,7 @@ impl<T: MpiDatatype> Drop for PartitionedReceive<'_, T> {
             return;
         }
         if !std::thread::panicking() {
-            // Both sides are prepared now, as MPI wants it. An error leaves nothing to be done.
+            // What the sender tells is not left for the next one. An error leaves nothing to be done.
             let _ = self.hear();
         }
         let raw = &mut self.incoming.raw;
@@ -374,7 +418,7 @@ impl<'a, T: MpiDatatype, L: ThreadLevel> Arrivals<'a, T, L> {
     /// A part, if it has arrived. C: `MPI_Parrived`. Local.
     ///
     /// If the sender has another number of parts, all arrive together, and `MPI_Request_get_status` says so: of single parts,
-    /// Open MPI says then that they have arrived when they have not.
+    /// Open MPI 5.0.11 says then that they have arrived when they have not.
     ///
     /// # Errors
     /// [`ARG`](ErrorClass::ARG) if there is none of that number; what MPI says.

@@ -13,7 +13,7 @@ use super::super::process::tag_of;
 use super::super::request::{OwnedRequest, may_start, not_started, started};
 use super::super::sys::{self, MPI_Request, c_int};
 use super::PartitionedCommunicator;
-use super::parts::{Agreed, Parts, for_threads};
+use super::parts::{ANEW, Agreed, Envelope, Parts, for_threads};
 use crate::{MessageTag, Multiple, SendDatatype, Single, ThreadLevel};
 
 /// Nobody has it, and it is not ready.
@@ -77,6 +77,9 @@ pub struct PartitionedSend<'c, T: SendDatatype> {
     outgoing: Outgoing<T>,
     /// Was it started, and has MPI not said that it is complete?
     active: bool,
+    envelope: Envelope,
+    /// Was the request freed after its end, to be made anew?
+    anew: bool,
     /// Tells the receiver the length.
     agreed: Option<OwnedRequest<'c, Box<Agreed>>>,
 }
@@ -88,8 +91,9 @@ impl PartitionedCommunicator<'_> {
     /// # Errors
     /// [`ARG`](ErrorClass::ARG) if the buffer's length is no multiple of the number of parts, or 0;
     /// [`TYPE`](ErrorClass::TYPE) if the elements have padding or no data, and [`COUNT`](ErrorClass::COUNT) for parts of 2 GiB
-    /// or more under Open MPI, which would send other memory than what is ready;
-    /// [`RANK`](ErrorClass::RANK) if there is no such process;
+    /// or more under Open MPI, which has their length in 32 bits (5.0.11 sends other memory if they have 4 GiB);
+    /// [`RANK`](ErrorClass::RANK) if there is no such process; [`TAG`](ErrorClass::TAG) if this communicator has prepared as many
+    /// sends as MPI has tags;
     /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if MPI is older than 4.0; what MPI says. The buffer is
     /// dropped then.
     ///
@@ -106,35 +110,22 @@ impl PartitionedCommunicator<'_> {
         partitions: usize,
         tag: impl MessageTag,
     ) -> RmpiResult<PartitionedSend<'_, T>> {
-        let process = self.communicator.process(to);
-        let (rank, c_tag) = (process.peer()?, tag_of(tag)?);
+        let process = self.words.process(to);
+        let rank = process.peer()?;
+        tag_of(tag)?;
         let parts = Parts::new(buffer, partitions)?;
+        let envelope = Envelope { communicator: self.data.as_raw(), rank, tag: self.next_tag()? };
         let states = (0..parts.len()).map(|_| AtomicU8::new(FREE)).collect();
         // From here on, its drop frees the buffer.
         let mut send = PartitionedSend {
             outgoing: Outgoing { raw: sys::MPI_REQUEST_NULL, parts, states },
             active: false,
+            envelope,
+            anew: false,
             agreed: None,
         };
-        let raw = send.outgoing.parts.as_raw()?;
-        let count = send.outgoing.parts.len() as c_int;
-        // SAFETY: MPI_Psend_init requires `count` times `raw.count` elements of the datatype, which stay until the request
-        // is freed: the parts are so many, and `send` keeps them until then. Rank and tag were looked at above, and an
-        // info may be null. It writes one handle to `request`.
-        send.outgoing.raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                count,
-                raw.count,
-                raw.datatype,
-                rank,
-                c_tag,
-                self.communicator.as_raw(),
-                sys::MPI_INFO_NULL,
-                request,
-            )
-        })?;
-        let agreed = Box::new(send.outgoing.parts.agreed());
+        send.prepare(mpi)?;
+        let agreed = Box::new(send.outgoing.parts.agreed(envelope.tag));
         send.agreed = Some(process.isend_owned(agreed, tag)?);
         Ok(send)
     }
@@ -143,12 +134,48 @@ impl PartitionedCommunicator<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn blame(&self, error: &mut Error, place: &'static crate::place::Place) {
-        self.communicator.blame(error, place);
+        self.words.blame(error, place);
     }
 }
 
 impl<T: SendDatatype> PartitionedSend<'_, T> {
-    /// Starts the message: from now on its parts can be made ready. C: `MPI_Start`. Local.
+    /// Makes the request.
+    fn prepare(&mut self, mpi: impl crate::call::MPI_Psend_init) -> RmpiResult {
+        let raw = self.outgoing.parts.as_raw()?;
+        let count = self.outgoing.parts.len() as c_int;
+        let Envelope { communicator, rank, tag } = self.envelope;
+        // SAFETY: MPI_Psend_init requires `count` times `raw.count` elements of the datatype, which stay until the request
+        // is freed: the parts are so many, and `self` keeps them until then. Rank and tag were looked at when `self` was
+        // made, whose communicator is borrowed, and an info may be null. It writes one handle to `request`.
+        self.outgoing.raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+            mpi.call(
+                raw.pointer,
+                count,
+                raw.count,
+                raw.datatype,
+                rank,
+                tag,
+                communicator,
+                sys::MPI_INFO_NULL,
+                request,
+            )
+        })?;
+        Ok(())
+    }
+
+    /// MPI has said that the message is complete.
+    fn ended(&mut self) {
+        self.active = false;
+        if ANEW {
+            // SAFETY: MPI_Request_free asks for a request that was not freed, which one that was active was not.
+            unsafe { sys::MPI_Request_free(&mut self.outgoing.raw) };
+            self.outgoing.raw = sys::MPI_REQUEST_NULL;
+            self.anew = true;
+        }
+    }
+
+    /// Starts the message: from now on its parts can be made ready. C: `MPI_Start`; under Open MPI, after the first time,
+    /// `MPI_Psend_init` before, since 5.0.11 does not wait for requests that are started again. Local.
     ///
     /// # Errors
     /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; what MPI says.
@@ -162,6 +189,10 @@ impl<T: SendDatatype> PartitionedSend<'_, T> {
     /// ```
     #[wraps(MPI_Start)]
     pub fn start(&mut self) -> RmpiResult {
+        if self.anew && !self.active {
+            self.prepare(super::super::Library)?;
+            self.anew = false;
+        }
         may_start(self.active, self.outgoing.raw)?;
         for state in &mut self.outgoing.states {
             *state.get_mut() = FREE;
@@ -306,7 +337,10 @@ impl<T: SendDatatype> PartitionedSend<'_, T> {
         self.all_ready()?;
         // SAFETY: MPI_Wait asks for a request that was not freed, which an active one was not. The status is ignored.
         let result = check(unsafe { mpi.call(&mut self.outgoing.raw, sys::MPI_STATUS_IGNORE) });
-        self.active = result.is_err() && self.outgoing.raw != sys::MPI_REQUEST_NULL;
+        match result {
+            Ok(()) => self.ended(),
+            Err(_) => self.active = self.outgoing.raw != sys::MPI_REQUEST_NULL,
+        }
         result
     }
 
@@ -332,7 +366,9 @@ impl<T: SendDatatype> PartitionedSend<'_, T> {
         let flag = output(0, |flag| unsafe {
             mpi.call(&mut self.outgoing.raw, flag, sys::MPI_STATUS_IGNORE)
         })?;
-        self.active = flag == 0;
+        if flag != 0 {
+            self.ended();
+        }
         Ok(flag != 0)
     }
 
@@ -367,7 +403,7 @@ impl<T: SendDatatype> PartitionedSend<'_, T> {
         Ok(unsafe { &mut *self.outgoing.parts.all() })
     }
 
-    /// Frees the request and gives the buffer back. C: `MPI_Request_free`. Local, but waits until the receiver has
+    /// Frees the request and gives the buffer back. C: `MPI_Request_free`. Local, but may wait until the receiver has
     /// prepared its side.
     ///
     /// # Errors

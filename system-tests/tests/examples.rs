@@ -389,7 +389,9 @@ mod side_by_side {
 
     fn in_c(name: &str, ranks: u32) -> Run {
         let source = folder().join(format!("{name}.c"));
-        let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror"];
+        // MPICH 4 declares `MPI_STATUSES_IGNORE` so that the compiler takes it for an array without room.
+        let known = "-Wno-stringop-overflow";
+        let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", known];
         Run::new(&compile_with(&source, &format!("side_by_side_{name}"), &flags), ranks)
     }
 

@@ -350,7 +350,10 @@ macro_rules! examples {
             let mut names: Vec<_> = ["examples", "tests/programs"]
                 .into_iter()
                 .flat_map(|folder| std::fs::read_dir(own.join(folder)).unwrap())
-                .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+                .map(|file| file.unwrap().path())
+                // Those of `side_by_side` are in a folder.
+                .filter(|file| file.is_file())
+                .map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned())
                 .collect();
             names.sort();
             assert_eq!(names, NAMES);
@@ -364,4 +367,120 @@ examples! {
     owned_buffers panics partitioned point_to_point random_types refusals ring sample_sort sessions threads tool_variables topologies
     transports
     typed_collectives typed_messages unequal_lengths unknown_lengths user_op values vectors window_left windows work
+}
+
+/// The programs of `docs/side-by-side.md` print what the page shows on four processes, and the same in each language.
+mod side_by_side {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use test_support::{Run, compile_with, is_openmpi, program, setting};
+
+    /// They are in alphabetical order.
+    const PROGRAMS: [&str; 4] = ["array", "heat", "sort", "work"];
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../rmpi/examples/side_by_side")
+    }
+
+    fn page() -> String {
+        fs::read_to_string(folder().join("../../../docs/side-by-side.md")).unwrap()
+    }
+
+    fn in_c(name: &str, ranks: u32) -> Run {
+        let source = folder().join(format!("{name}.c"));
+        // MPICH 4 declares `MPI_STATUSES_IGNORE` so that the compiler takes it for an array without room.
+        let known = "-Wno-stringop-overflow";
+        let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", known];
+        Run::new(&compile_with(&source, &format!("side_by_side_{name}"), &flags), ranks)
+    }
+
+    fn in_python(name: &str, ranks: u32) -> Run {
+        let source = folder().join(format!("{name}.py"));
+        Run::new(Path::new("python3"), ranks)
+            .arguments(&[source.to_str().unwrap()])
+            .variable("PYTHONPATH", setting("MPI4PY").to_str().unwrap())
+            .variable("MPI4PY_MPIABI", if is_openmpi() { "openmpi" } else { "mpich" })
+    }
+
+    fn in_rust(name: &str, ranks: u32) -> Run {
+        Run::new(&program(&format!("side_by_side_{name}")), ranks)
+    }
+
+    /// What a program prints. If it is the one that writes a file: the file has the numbers from 0 on, in order.
+    fn printed(program: impl Fn(&str, u32) -> Run, name: &str, ranks: u32) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("numbers");
+        let mut run = program(name, ranks);
+        if name == "array" {
+            run = run.arguments(&[file.to_str().unwrap()]);
+        }
+        let outcome = run.run();
+        outcome.expect_success(name);
+        if name == "array" {
+            let expected: Vec<u8> = (0..288).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
+            assert!(fs::read(file).unwrap() == expected, "{ranks} ranks");
+        }
+        outcome.stdout
+    }
+
+    fn print_the_same(program: impl Fn(&str, u32) -> Run) {
+        let page = page();
+        for name in PROGRAMS {
+            for ranks in [2, 3] {
+                let said = printed(&program, name, ranks);
+                assert!(!said.is_empty(), "{name} on {ranks} ranks");
+                assert_eq!(said, printed(in_c, name, ranks), "{name} on {ranks} ranks");
+            }
+            let start = format!("<!-- printed by {name} -->\n```text\n");
+            let (_, shown) = page.split_once(&start).expect(name);
+            let (shown, _) = shown.split_once("```").expect(name);
+            assert_eq!(printed(&program, name, 4), shown, "{name} on 4 ranks");
+        }
+    }
+
+    #[test]
+    fn in_c_they_print_what_the_page_shows() {
+        print_the_same(in_c);
+        // The heat, and the work that is done, are the same on any number of processes.
+        for name in ["heat", "work"] {
+            assert_eq!(printed(in_c, name, 3), printed(in_c, name, 2));
+        }
+    }
+
+    #[test]
+    fn with_mpi4py_they_print_the_same() {
+        print_the_same(in_python);
+    }
+
+    #[test]
+    fn with_rmpi_they_print_the_same() {
+        print_the_same(in_rust);
+    }
+
+    /// Each file stands on the page, and each is of a program that is run.
+    #[test]
+    fn the_page_has_the_files() {
+        let page = page();
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder()).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let language = match path.extension().unwrap().to_str().unwrap() {
+                "c" => "c",
+                "py" => "python",
+                "rs" => "rust,no_run",
+                other => panic!("{other} is none of the three languages"),
+            };
+            let text = fs::read_to_string(&path).unwrap();
+            let block = format!("<!-- file {name} -->\n```{language}\n{text}```\n");
+            assert!(page.contains(&block), "docs/side-by-side.md should have this:\n\n{block}");
+            names.push(name);
+        }
+        names.sort();
+        let all =
+            PROGRAMS.iter().flat_map(|name| ["c", "py", "rs"].map(|end| format!("{name}.{end}")));
+        assert_eq!(names, all.collect::<Vec<_>>());
+        assert_eq!(page.matches("<!-- file ").count(), names.len());
+    }
 }

@@ -421,7 +421,7 @@ R(get_again, LOCKED(for (int i = 0; i < 4; i++) MPI_Get(c, 4, MPI_INT, r, 0, 4, 
 R(get_columns, MPI_Type_vector(4, 1, 4, MPI_INT, &t); MPI_Type_commit(&t); LOCKED(for (int i = 0; i < 4; i++) MPI_Get(c + i, 1, t, r, 4 * i, 4, MPI_INT, w); for (int i = 0; i < 4; i++) MPI_Rget(c + 64 + i, 1, t, r, 4 * i, 4, MPI_INT, w, qs + i); MPI_Waitall(4, qs, sts)); MPI_Type_free(&t))
 R(got_changed_after_flush, LOCKED(base[0] = 55; MPI_Win_sync(w); MPI_Get(c, 4, MPI_INT, r, 0, 4, MPI_INT, w); MPI_Win_flush(r, w); c[0]++; MPI_Fetch_and_op(b, c + 8, MPI_INT, r, 9, MPI_SUM, w); MPI_Win_flush_local_all(w); c[8]++))
 R(fetch_to_one_place, LOCKED(for (int i = 0; i < 4; i++) MPI_Rget_accumulate(b, 1, MPI_INT, c, 1, MPI_INT, r, i, 1, MPI_INT, MPI_SUM, w, qs + i); MPI_Waitall(4, qs, sts)))
-R(fetch_of_all_to_one_place, MPI_Win_create(b, 4096, 4, MPI_INFO_NULL, W_, &w); for (int k = 0; k < 20; k++) { for (int i = 0; i < n; i++) MPI_Win_lock(MPI_LOCK_SHARED, i, 0, w); for (int i = 0; i < n; i++) MPI_Fetch_and_op(ones, c, MPI_INT, i, 0, MPI_SUM, w); for (int i = n; i-- > 0;) MPI_Win_unlock(i, w); } MPI_Win_free(&w))
+R(fetch_of_all_to_one_place, MPI_Win_create(b, 4096, 4, MPI_INFO_NULL, W_, &w); for (int k = 0; k < 3; k++) { for (int i = 0; i < n; i++) MPI_Win_lock(MPI_LOCK_SHARED, i, 0, w); for (int i = 0; i < n; i++) MPI_Fetch_and_op(ones, c, MPI_INT, i, 0, MPI_SUM, w); for (int i = n; i-- > 0;) MPI_Win_unlock(i, w); } MPI_Win_free(&w))
 
 /* Data of several basic datatypes: what is received may be longer. */
 #define STRUCT(first, second) int lengths[2] = {1, 1}; MPI_Aint at[2] = {0, 8}; MPI_Datatype types[2] = {first, second}; MPI_Type_create_struct(2, lengths, at, types, &t); MPI_Type_commit(&t)

@@ -117,8 +117,9 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
         Ok(())
     }
 
-    /// Makes the request.
-    fn prepare(&mut self, mpi: impl crate::call::MPI_Precv_init) -> RmpiResult {
+    /// Makes the request. C: `MPI_Precv_init`.
+    #[wraps(MPI_Precv_init)]
+    fn prepare(&mut self) -> RmpiResult {
         let raw = self.incoming.parts.as_raw()?;
         let count = self.incoming.parts.len() as c_int;
         let Envelope { communicator, rank, tag } = self.envelope;
@@ -181,7 +182,7 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
             ));
         }
         if self.anew {
-            self.prepare(super::super::Library)?;
+            self.prepare()?;
             self.anew = false;
         }
         may_start(self.active, self.incoming.raw)?;

@@ -52,7 +52,7 @@ fn find(p_name: &'static CStr) -> RmpiResult<NonNull<c_void>> {
 macro_rules! extensions {
     ($($name:ident = $place:literal $p_name:literal ($($argument:ident: $type:ty),*);)*) => {$(
         /// # Errors
-        /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) where there is none; what it says.
+        /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if this MPI does not have the function; what MPI says.
         ///
         /// # Safety
         /// As the function of that name asks.

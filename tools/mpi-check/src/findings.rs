@@ -440,9 +440,14 @@ fn all_entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
     shared.findings[..count].iter().filter(|entry| entry.holds())
 }
 
-/// Ranks have gone on that were told to stand as long as one of them polls.
-pub(crate) fn withdraw(ranks: &[u32]) {
-    if !is_silent() {
+/// A finding that held as long as these ranks [stood so](waits::standing) holds no longer: the ranks have gone on.
+pub(crate) fn withdraw(standing: u64, ranks: &[u32]) {
+    let shared = shared();
+    let count = (shared.findings_count.load(Acquire) as usize).min(FINDINGS);
+    let was_told = shared.findings[..count].iter().any(|entry| {
+        entry.standing.load(Relaxed) == standing && !entry.is_suppressed.load(Relaxed)
+    });
+    if was_told && !is_silent() {
         let (ranks, has) = (ranks_text(ranks), if ranks.len() == 1 { "has" } else { "have" });
         say(format_args!("mpi-check: no deadlock: {ranks} {has} gone on"));
     }

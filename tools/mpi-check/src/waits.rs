@@ -426,13 +426,12 @@ fn watch() {
     while !IS_OVER.load(Acquire) {
         thread::sleep(Duration::from_millis(250));
         let shared = shared();
-        if let Some(told) = possible.take() {
-            if told.standing == standing() {
-                possible = Some(told);
-                continue;
-            }
+        if let Some(told) = possible.take_if(|told| told.standing != standing()) {
             withdrawn += 1;
-            findings::withdraw(&told.ranks);
+            findings::withdraw(told.standing, &told.ranks);
+        }
+        if possible.is_some() {
+            continue;
         }
         if !(shared.is_whole() || crate::hosts::is_on())
             || shared.has_reached(limit::MESSAGES | limit::DOUBT | limit::COLLECTIVES)

@@ -9,7 +9,7 @@ use crate::arch::call_on_stack;
 /// Unwinding and reading debug information take some 40 KiB.
 const LENGTH: usize = 512 << 10;
 
-/// Memory for a stack, which stays, and below which there is none.
+/// A stack's memory, which is never unmapped. Pages that cannot be used lie below it, so that an overflow ends the process.
 pub(super) struct OwnStack(NonNull<u8>);
 
 // SAFETY: a value must be usable in other threads. It is memory that no other value leads to.

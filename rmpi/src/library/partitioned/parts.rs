@@ -83,7 +83,7 @@ impl<T: SendDatatype> Parts<T> {
         Ok(RawBuffer { pointer: self.pointer.as_ptr().cast(), ..raw })
     }
 
-    /// What the receiver is told of the sender's buffer.
+    /// The message by which the sender describes its buffer to the receiver.
     pub(super) fn agreed(&self, tag: c_int) -> Agreed {
         let (map, per_value) = ElementOf::<T>::FLAT;
         let elements = self.length as u64 * per_value as u64;

@@ -268,7 +268,7 @@ impl<T: MpiDatatype> PartitionedReceive<'_, T> {
         result
     }
 
-    /// Has the whole message come? C: `MPI_Test`. Local.
+    /// Asks whether the whole message has arrived. C: `MPI_Test`. Local.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -422,7 +422,7 @@ impl<'a, T: MpiDatatype, L: ThreadLevel> Arrivals<'a, T, L> {
     /// Open MPI 5.0.11 says then that they have arrived when they have not.
     ///
     /// # Errors
-    /// [`ARG`](ErrorClass::ARG) if there is none of that number; what MPI says.
+    /// [`ARG`](ErrorClass::ARG) if the message has no partition of that number; what MPI says.
     ///
     /// ```no_run
     /// # fn example(arrivals: rmpi::Arrivals<'_, f64>) -> rmpi::RmpiResult {

@@ -494,7 +494,7 @@ impl<'a, T: SendDatatype, L: ThreadLevel> Partitions<'a, T, L> {
     /// A part, to write to it. No call.
     ///
     /// # Errors
-    /// [`REQUEST`](ErrorClass::REQUEST) if it is ready, or somebody else has it; [`ARG`](ErrorClass::ARG) if there is none
+    /// [`REQUEST`](ErrorClass::REQUEST) if it is ready, or somebody else has it; [`ARG`](ErrorClass::ARG) if the message has no partition
     /// of that number.
     pub fn get(&self, number: usize) -> RmpiResult<Partition<'a, T, L>> {
         let c_number = self.outgoing.claim(number, TAKEN)?;

@@ -56,7 +56,7 @@ impl ToolInterface<'_> {
     /// The control variable of a number. C: `MPI_T_cvar_get_info`, after `MPI_T_cvar_get_num`. Local.
     ///
     /// # Errors
-    /// [`T_INVALID_INDEX`](ErrorClass::T_INVALID_INDEX) if there is none, or none any more.
+    /// [`T_INVALID_INDEX`](ErrorClass::T_INVALID_INDEX) if MPI has no variable of that number, or has removed it.
     ///
     /// ```no_run
     /// # fn example(tools: &rmpi::ToolInterface<'_>) -> rmpi::RmpiResult {
@@ -103,7 +103,7 @@ impl ToolInterface<'_> {
     /// The control variable of a name. C: `MPI_T_cvar_get_index`, and `MPI_T_cvar_get_info`. Local.
     ///
     /// # Errors
-    /// [`T_INVALID_NAME`](ErrorClass::T_INVALID_NAME) if there is none.
+    /// [`T_INVALID_NAME`](ErrorClass::T_INVALID_NAME) if MPI has no variable of that name.
     ///
     /// ```no_run
     /// # fn example(tools: &rmpi::ToolInterface<'_>) -> rmpi::RmpiResult {
@@ -185,7 +185,7 @@ impl ControlVariable<'_> {
         if self.binding != Binding::NoObject {
             return Err(other_binding());
         }
-        // SAFETY: `read_with` asks for the object that the variable is bound to, which is none.
+        // SAFETY: `read_with` asks for the object that the variable is bound to; this variable is bound to no object.
         unsafe { self.read_from(mpi, ptr::null_mut()) }
     }
 

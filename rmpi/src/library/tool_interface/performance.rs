@@ -92,7 +92,7 @@ impl ToolInterface<'_> {
     /// The performance variable of a number. C: `MPI_T_pvar_get_info`, after `MPI_T_pvar_get_num`. Local.
     ///
     /// # Errors
-    /// [`T_INVALID_INDEX`](ErrorClass::T_INVALID_INDEX) if there is none, or none any more.
+    /// [`T_INVALID_INDEX`](ErrorClass::T_INVALID_INDEX) if MPI has no variable of that number, or has removed it.
     ///
     /// ```no_run
     /// # fn example(tools: &rmpi::ToolInterface<'_>) -> rmpi::RmpiResult {
@@ -145,7 +145,7 @@ impl ToolInterface<'_> {
     /// The performance variable of a name and a class. C: `MPI_T_pvar_get_index`, and `MPI_T_pvar_get_info`. Local.
     ///
     /// # Errors
-    /// [`T_INVALID_NAME`](ErrorClass::T_INVALID_NAME) if there is none.
+    /// [`T_INVALID_NAME`](ErrorClass::T_INVALID_NAME) if MPI has no variable of that name.
     ///
     /// ```no_run
     /// # fn example(tools: &rmpi::ToolInterface<'_>) -> rmpi::RmpiResult {
@@ -263,7 +263,7 @@ impl PerformanceSession<'_> {
         if variable.binding != Binding::NoObject {
             return Err(other_binding());
         }
-        // SAFETY: `of` asks for the object that the variable is bound to, which is none.
+        // SAFETY: `of` asks for the object that the variable is bound to; this variable is bound to no object.
         unsafe { self.of(mpi, variable, ptr::null_mut()) }
     }
 

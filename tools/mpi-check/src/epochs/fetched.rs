@@ -62,14 +62,14 @@ fn is_at_others_place(closed: &[Operation], at: usize, area: &Area) -> bool {
     others.any(|(_, other)| meets(other)) || left.any(meets)
 }
 
-/// Operations are about to be complete that may have written to the places of others, which go on: what is there says nothing of those
-/// any more.
+/// The operations of a closed epoch may have written to places that pending operations write to, too: what is at such a place proves
+/// nothing of the pending ones.
 fn forget_shared_places(closed: &[Operation]) {
-    let mut written = closed.iter().filter_map(|operation| operation.written.as_ref()).peekable();
-    if written.peek().is_none() {
+    let written: Vec<_> =
+        closed.iter().filter_map(|operation| operation.written.as_ref()).collect();
+    if written.is_empty() {
         return;
     }
-    let written: Vec<_> = written.collect();
     let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
     let windows = windows.get_or_insert_default().values_mut();
     for operation in windows.flat_map(|one| &mut one.operations) {

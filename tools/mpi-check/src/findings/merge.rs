@@ -12,7 +12,8 @@ pub(crate) fn to_bytes() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut put = |number: u64| bytes.extend(number.to_ne_bytes());
     let mut texts = Vec::new();
-    for entry in all_entries(shared()) {
+    let entries: Vec<_> = all_entries(shared()).collect();
+    for entry in &entries {
         put(entry.key.load(Relaxed));
         put(u64::from(entry.class.load(Relaxed)) << 32 | u64::from(entry.function.load(Relaxed)));
         put(entry.count.load(Relaxed));
@@ -25,7 +26,7 @@ pub(crate) fn to_bytes() -> Vec<u8> {
         }
     }
     texts.iter().for_each(|text| bytes.extend(text.as_bytes()));
-    let count = all_entries(shared()).count() as u64;
+    let count = entries.len() as u64;
     [&count.to_ne_bytes()[..], &bytes].concat()
 }
 

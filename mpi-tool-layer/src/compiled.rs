@@ -53,9 +53,9 @@ pub enum Compiled {
     /// do the functions with large counts. Right where `around` does much, and must be quick all the same.
     ForCommunication,
     /// For the same functions, once for both roles: a preloaded tool goes through the copy that a level of a stack has, which
-    /// costs some five instructions a call. Right where the calls that must be quickest go a [quick
-    /// way](crate::MpiInterceptionLayer::around_quickly).
-    ForCommunicationInOneRole,
+    /// costs some five instructions a call. Right where the calls that must be quickest have a [fast
+    /// path](crate::FastPath).
+    HotFunctionsShared,
     /// For none: all share one copy, which costs some thirty instructions a call. Such a tool compiles in seconds. What
     /// a layer's `next_f` holds is leaked if the layer does not call it: the framework's own holds nothing.
     Once,
@@ -66,7 +66,7 @@ impl Compiled {
     const fn shares_seen(self, function: FunctionId) -> bool {
         match self {
             Self::ForEachFunction => false,
-            Self::ForCommunication | Self::ForCommunicationInOneRole => {
+            Self::ForCommunication | Self::HotFunctionsShared => {
                 !is_called_in_loops(function) || function.is_large_count()
             }
             Self::Once => true,
@@ -80,7 +80,7 @@ impl Compiled {
 
     /// Does a preloaded tool go through the entry of a level? What shares its code has one copy for both roles in any case.
     pub(crate) const fn shares_roles(self, function: FunctionId, seen: Seen) -> bool {
-        let in_one_role = matches!(self, Self::ForCommunicationInOneRole);
+        let in_one_role = matches!(self, Self::HotFunctionsShared);
         seen.has(function) && (in_one_role || self.shares_seen(function))
     }
 

@@ -172,8 +172,8 @@ mod table;
 #[doc(hidden)]
 pub use arch::argument_aside;
 pub use call::{
-    Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
-    received_bytes, received_bytes_at_once,
+    Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, NextFunction, Returned, Transfer,
+    Transfers, Word, received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
 pub use compiled::Compiled;

@@ -4,9 +4,9 @@ use core::mem::ManuallyDrop;
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returned};
+use crate::call::{AnyCall, Call, KnownCall, Once, Returned};
 use crate::compiled::Seen;
-use crate::{Compiled, FunctionId, NextFunctions, QuickWay};
+use crate::{Compiled, FunctionId, NextFunctions};
 
 /// Holds what is unsafe to use, in a signature that is safe to write.
 ///
@@ -213,30 +213,6 @@ macro_rules! raw_layer {
             /// Does [`around`](Self::around) see functions without a high-level method, too?
             #[doc(hidden)]
             const SEES_RAW: bool = true;
-
-            // What is about quick ways is as high-level layers have it.
-            #[doc(hidden)]
-            const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
-            #[doc(hidden)]
-            const QUICK_STATUS: bool = false;
-
-            #[doc(hidden)]
-            #[inline(always)]
-            fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
-                let _ = call;
-                true
-            }
-
-            #[doc(hidden)]
-            #[inline(always)]
-            fn around_quickly<'c>(
-                &self,
-                call: impl Call<'c>,
-                way: impl QuickWay<'c>,
-            ) -> CallResult<'c> {
-                let _ = call;
-                way.go_slowly()
-            }
 
             /// Every call whose own method is not overridden, for layers that treat all functions
             /// alike: counters, timers. `call` is the intercepted call with its arguments.

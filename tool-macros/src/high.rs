@@ -202,23 +202,6 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
             const AROUND: &'static [bool; FunctionId::COUNT] = <L as MpiInterceptionLayer>::AROUND;
             const SEES_RAW: bool = <L as MpiInterceptionLayer>::SEES_UNTYPED;
 
-            const QUICK: &'static [bool; FunctionId::COUNT] = <L as MpiInterceptionLayer>::QUICK;
-            const QUICK_STATUS: bool = <L as MpiInterceptionLayer>::QUICK_STATUS;
-
-            #[inline(always)]
-            fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
-                MpiInterceptionLayer::is_quick(self, call)
-            }
-
-            #[inline(always)]
-            fn around_quickly<'c>(
-                &self,
-                call: impl Call<'c>,
-                way: impl QuickWay<'c>,
-            ) -> CallResult<'c> {
-                MpiInterceptionLayer::around_quickly(self, call, way)
-            }
-
             #[inline(always)]
             fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
             where

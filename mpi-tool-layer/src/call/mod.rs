@@ -29,6 +29,7 @@ mod word;
 
 use core::ffi::c_int;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 
 use mpi_sys::{MPI_Request, MPI_Status};
 
@@ -46,6 +47,34 @@ pub use word::Word;
 pub(crate) use word::word;
 
 use crate::{FunctionClass, FunctionId};
+
+/// Room for the arguments of any function.
+const MOST_ARGUMENTS: usize = 16;
+
+const _: () = {
+    let mut index = 0;
+    while let Some(function) = FunctionId::from_index(index) {
+        assert!(function.parameters().len() <= MOST_ARGUMENTS);
+        index += 1;
+    }
+};
+
+/// The next function of a call [out of line](Call::out_of_line).
+pub struct NextFunction<'a, 'c>(Once<'a, CallResult<'c>>);
+
+impl<'c> NextFunction<'_, 'c> {
+    /// Passes the call on.
+    #[inline(always)]
+    pub fn call(self) -> CallResult<'c> {
+        self.0.call()
+    }
+}
+
+/// The result of a call in the lifetime of the same call, whose proof it is: for [`Call::out_of_line`] alone.
+#[inline(always)]
+fn renamed<'to>(result: CallResult<'_>) -> CallResult<'to> {
+    result.map(|_| Accepted(PhantomData))
+}
 
 /// A call of the application, whichever function it is of.
 ///
@@ -117,6 +146,17 @@ pub trait Call<'c>: Copy {
         (position != NONE).then(|| T::from_word(self.words()[usize::from(position)]))
     }
 
+    /// The handle that the call is about to free, by a function whose first parameter is its address (`MPI_Comm_free`);
+    /// `None` of a null pointer. `T` must be the handle's type: nothing checks it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn freed<T: Word>(self) -> Option<T> {
+        let handle: *const T = self.get(0)?;
+        // SAFETY: a handle must be there to be read. The application passes its address, as the standard asks, and MPI, which
+        // the call goes to next, reads there, too.
+        (!handle.is_null()).then(|| unsafe { *handle })
+    }
+
     /// The same call, as a value whose type does not depend on the function. For the rare and long
     /// parts of a layer: they are compiled once, and look the function's properties up when the
     /// program runs.
@@ -129,6 +169,70 @@ pub trait Call<'c>: Copy {
             returned: self.returned(),
             brand: PhantomData,
         }
+    }
+
+    /// Leaves the call to `rare`, and keeps out of the function's own code what that needs: for a branch that is rarely
+    /// taken. `rare` gets the call [without its function](Self::erase), and the next function, in a lifetime of its own.
+    ///
+    /// To erase a call in a function that does more has its price in every call: somebody has the address of the
+    /// arguments then, so the compiler writes all of them to memory. This copies them, in the branch only.
+    ///
+    /// ```
+    /// use mpi_tool_layer::{AnyCall, Call, CallResult, MpiInterceptionLayer, NextFunction};
+    ///
+    /// /// Says which calls have a tag, if the user wants to know.
+    /// struct Tags { are_wanted: bool }
+    ///
+    /// impl Tags {
+    ///     #[cold]
+    ///     #[inline(never)]
+    ///     fn say<'c>(&self, call: AnyCall<'c>, next_f: NextFunction<'_, 'c>) -> CallResult<'c> {
+    ///         eprintln!("{} has the tag {:?}", call.function(), call.tag());
+    ///         next_f.call()
+    ///     }
+    /// }
+    ///
+    /// impl MpiInterceptionLayer for Tags {
+    ///     fn around<'c>(
+    ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+    ///     ) -> CallResult<'c> {
+    ///         if self.are_wanted {
+    ///             return call.out_of_line(next_f, |call, next_f| self.say(call, next_f));
+    ///         }
+    ///         next_f()
+    ///     }
+    /// }
+    /// ```
+    #[inline(always)]
+    fn out_of_line(
+        self,
+        next_f: impl FnOnce() -> CallResult<'c>,
+        rare: impl for<'x> FnOnce(AnyCall<'x>, NextFunction<'_, 'x>) -> CallResult<'x>,
+    ) -> CallResult<'c> {
+        let mut copies = [0; MOST_ARGUMENTS];
+        // The words of a call that is erased already are in memory.
+        let words = if Self::KNOWN_SHAPE.is_some() {
+            let copies = &mut copies[..self.words().len()];
+            copies.copy_from_slice(self.words());
+            copies
+        } else {
+            self.words()
+        };
+        let mut next = ManuallyDrop::new(|| renamed(next_f()));
+        // SAFETY: the slices and the place must be there until `rare` has returned: copies are this function's, and the others
+        // last as long as the call. The words are those of the call. The variable must be used for nothing else
+        // afterwards, which it is not.
+        let (call, next) = unsafe {
+            let call = AnyCall::branded(
+                self.function(),
+                self.is_wide(),
+                words,
+                self.requests(),
+                self.returned(),
+            );
+            (call, Once::new(&mut next))
+        };
+        renamed(rare(call, NextFunction(next)))
     }
 
     /// The arguments as words, each with what the list says of its parameter: integers extended by

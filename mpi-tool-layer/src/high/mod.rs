@@ -26,9 +26,9 @@
 
 mod arguments;
 mod buffers;
+mod fast;
 #[cfg(doctest)]
 pub mod misuse;
-mod quick;
 mod results;
 #[cfg(test)]
 mod tests;
@@ -41,8 +41,8 @@ use mpi_sys::prototypes::*;
 
 pub use arguments::*;
 pub use buffers::*;
-pub use quick::{How, MESSAGES, QuickWay};
-pub(crate) use quick::{MOST as MOST_QUICK, OfTheFramework, QuickRequests, QuickStatuses};
+pub use fast::{FastCall, FastPath, How, MESSAGES, NoFastPath};
+pub(crate) use fast::{FastRequests, FastStatuses, MOST as MOST_FAST, OfTheFramework};
 pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::{OwnStatuses, Snapshot};
@@ -64,38 +64,15 @@ pub type Destination<'c> = RankOf<'c, arg::dest>;
 /// group.
 pub type Root<'c> = RankOf<'c, arg::root>;
 
-/// A layer's `around` for all functions that share it, or `around_thoroughly`.
+/// A layer's `around` for all functions that share it.
 #[inline(never)]
 fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer: &L,
     call: AnyCall<'c>,
     next: Once<'_, CallResult<'c>>,
 ) -> CallResult<'c> {
-    if is_thorough(layer) {
-        return around_thoroughly(layer, call, next);
-    }
     layer.around(call, || next.call())
 }
-
-/// Do calls go through a layer's `around_thoroughly` now?
-#[inline(always)]
-fn is_thorough<L: MpiInterceptionLayer + ?Sized>(layer: &L) -> bool {
-    L::THOROUGH.is_some_and(|asks| asks(layer))
-}
-
-/// A layer's `around_thoroughly`, for all functions.
-#[cold]
-#[inline(never)]
-fn around_thoroughly<'c, L: MpiInterceptionLayer + ?Sized>(
-    layer: &L,
-    call: AnyCall<'c>,
-    next: Once<'_, CallResult<'c>>,
-) -> CallResult<'c> {
-    layer.around_thoroughly(call, || next.call())
-}
-
-/// Room for the arguments of any function.
-const WORDS: usize = 16;
 
 /// What a layer does with a call whose method it does not override: [`around`](MpiInterceptionLayer::around), compiled
 /// for the function or shared with others.
@@ -131,23 +108,6 @@ where
         // SAFETY: the variable must be used for nothing else afterwards, which it is not.
         let next = unsafe { Once::new(&mut next) };
         return around_any(layer, call, next);
-    }
-    // For most layers, the compiler sees at once that there is nothing behind this: it is compiled for each function.
-    if const { L::THOROUGH.is_some() } && is_thorough(layer) {
-        const { assert!(KnownCall::<FUNCTION>::ID.parameters().len() <= WORDS) };
-        // Copies, which exist in this branch only: if anybody had the address of the words or of the function itself, the
-        // compiler would write them to memory in every call.
-        let mut copies = [0; WORDS];
-        copies[..words.len()].copy_from_slice(words);
-        let words = &copies[..words.len()];
-        // SAFETY: the slices and the place must be there until `around_thoroughly` has returned: the caller lends two for
-        // longer, and the copies are this function's.
-        let call =
-            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };
-        let mut next = ManuallyDrop::new(next);
-        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
-        let next = unsafe { Once::new(&mut next) };
-        return around_thoroughly(layer, call, next);
     }
     // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
     let call = unsafe { KnownCall::<FUNCTION>::branded(wide, words, before, returned) };
@@ -277,81 +237,6 @@ tool_macros::high_layer! {
         /// }
         /// ```
         const AROUND: &'static [bool; FunctionId::COUNT] = &[true; FunctionId::COUNT];
-
-        /// Do calls go through [`around_thoroughly`](Self::around_thoroughly) instead of
-        /// [`around`](Self::around)? Each call asks this function, if there is one: a layer answers by what the user has
-        /// set. To be marked `#[inline(always)]`.
-        const THOROUGH: Option<fn(&Self) -> bool> = None;
-
-        /// What `around` is while the layer [is thorough](Self::THOROUGH): for what a user must ask for and
-        /// what costs more. It is compiled once for all functions, and costs `around` nothing but the question.
-        fn around_thoroughly<'c>(
-            &self,
-            call: AnyCall<'c>,
-            next_f: impl FnOnce() -> CallResult<'c>,
-        ) -> CallResult<'c> {
-            self.around(call, next_f)
-        }
-
-        /// The functions, by their numbers, whose calls may go through [`around_quickly`](Self::around_quickly). Only
-        /// functions that return an error code, and none that starts or ends MPI.
-        const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
-
-        /// Do calls have their [status](Call::status) on their quick way where the application ignores it? Then
-        /// [`pass_on`](QuickWay::pass_on) lends MPI one, for a few instructions in each quick function that receives.
-        const QUICK_STATUS: bool = false;
-
-        /// Does a call of a [quick](Self::QUICK) function go through [`around_quickly`](Self::around_quickly)? To be told by
-        /// the arguments: each such call asks, before any register is saved.
-        #[inline(always)]
-        fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
-            let _ = call;
-            true
-        }
-
-        /// A call that [is quick](Self::is_quick), in a preloaded tool, in a function of its own: for what must be as few
-        /// instructions as can be. The layer passes the call on itself, or leaves it to its other methods, as the levels
-        /// of a stack do with all calls.
-        ///
-        /// The call's [status](Call::status) is what the application has passed, unless the layer wants
-        /// [another](Self::QUICK_STATUS).
-        ///
-        /// ```
-        /// use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-        ///
-        /// use mpi_tool_layer::{Call, CallResult, FunctionId, MESSAGES, MpiInterceptionLayer, QuickWay};
-        ///
-        /// /// Looks at messages while it is told to.
-        /// struct Now(AtomicBool);
-        ///
-        /// impl MpiInterceptionLayer for Now {
-        ///     const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
-        ///
-        ///     fn around<'c>(
-        ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
-        ///     ) -> CallResult<'c> {
-        ///         eprintln!("{} with tag {:?}", call.function(), call.tag());
-        ///         next_f()
-        ///     }
-        ///
-        ///     fn around_quickly<'c>(
-        ///         &self,
-        ///         call: impl Call<'c>,
-        ///         way: impl QuickWay<'c>,
-        ///     ) -> CallResult<'c> {
-        ///         if self.0.load(Relaxed) { way.go_slowly() } else { way.pass_on() }
-        ///     }
-        /// }
-        /// ```
-        #[inline(always)]
-        fn around_quickly<'c>(
-            &self,
-            call: impl Call<'c>,
-            way: impl QuickWay<'c>,
-        ) -> CallResult<'c> {
-            let _ = call;
-            way.go_slowly()
-        }
 
         /// The application calls `MPI_Pcontrol` with this level, which is passed on afterwards. What a level means is
         /// the tool's own matter; the standard suggests that 0 switches profiling off, and 1 on. Further arguments of

@@ -12,11 +12,11 @@
 //! A function whose code a layer shares ([`Compiled`](crate::Compiled)) has the second body only: the exported function
 //! goes there with a place of its own.
 //!
-//! A function with a [quick way](crate::MpiInterceptionLayer::around_quickly) asks first whether a call is for that, in a
-//! preloaded tool, and jumps to one of two functions (`quick` and `outlined`), with the arguments where they are.
+//! A function with a [fast path](crate::FastPath) asks first whether a call is for that, in a preloaded tool, and jumps to
+//! one of two functions (`fast_paths` and `outlined`), with the arguments where they are.
 
 #[macro_use]
-mod quickly;
+mod fast;
 
 use core::ffi::{c_int, c_void};
 
@@ -25,13 +25,13 @@ use mpi_sys::{mpi_functions, *};
 use crate::arch::Answer;
 use crate::call::{KnownCall, NONE, Returned, Returns, Shape, code, code_with_statuses, word};
 use crate::compiled::Seen;
-use crate::high::{How, QuickRequests, QuickStatuses};
+use crate::high::{FastPath, FastRequests, FastStatuses, How};
 use crate::host::lifecycle::{Below, if_watched};
 use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
-use quickly::{Lent, Quickly, is_quick, most_lent};
+use fast::{Fast, Lent, has_fast_path, most_lent};
 
 /// What a preloaded tool has of which there is one in a process: the statics that `install_pmpi_layer!` makes.
 ///
@@ -40,6 +40,8 @@ use quickly::{Lent, Quickly, is_quick, most_lent};
 pub trait Preloaded: 'static {
     /// The tool's layer.
     type Layer: Tool;
+    /// The tool's fast path.
+    type FastPath: FastPath<Self::Layer>;
     /// The layer at work.
     fn instance() -> &'static Instance<Self::Layer>;
     /// The next functions.
@@ -76,13 +78,13 @@ macro_rules! exported_function {
         pub unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
             // SAFETY: both want what this function does.
             unsafe {
-                if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
+                if const { has_fast_path::<T>(FunctionId::$c_name) } {
                     let words = [$(word!($kind $arg)),*];
                     // SAFETY: the slices must be there until the layer's method has returned, which is called in this
                     // block. They have the words of the arguments, and no requests.
                     let call = KnownCall::<{ FunctionId::$c_name as usize }>::branded(false, &words, &[], None);
-                    if T::instance().layer.is_quick(call) {
-                        quick::$name::<T>($($arg),*)
+                    if T::FastPath::takes(&T::instance().layer, call) {
+                        fast_paths::$name::<T>($($arg),*)
                     } else {
                         outlined::$name::<T>($($arg),*)
                     }
@@ -201,19 +203,19 @@ macro_rules! entries {
             $(exported_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
         }
 
-        /// What exported functions do that ask nothing before they go a quick way, if they have one. Others, if the caller
+        /// What exported functions do that ask nothing before they take their fast path, if they have one. Others, if the caller
         /// has not been noted down, go to a function that does so.
         ///
         /// # Safety
         /// As of [`exported`], for that function, too.
         #[allow(clippy::missing_safety_doc, missing_docs)]
-        pub mod always_quick {
+        pub mod always_fast {
             use super::*;
 
-            $(always_quick_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
+            $(always_fast_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
         }
 
-        /// What exported functions do without a quick way.
+        /// What exported functions do without a fast path.
         #[allow(clippy::missing_safety_doc)]
         mod whole {
             use super::*;
@@ -221,7 +223,7 @@ macro_rules! entries {
             $(whole_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
         }
 
-        /// The quick ways.
+        /// The fast paths.
         #[allow(clippy::missing_safety_doc)]
         mod ways {
             use super::*;
@@ -229,12 +231,12 @@ macro_rules! entries {
             $(way_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
         }
 
-        /// The quick ways of exported functions, in functions of their own.
+        /// The fast paths of exported functions, in functions of their own.
         #[allow(clippy::missing_safety_doc)]
-        mod quick {
+        mod fast_paths {
             use super::*;
 
-            $(quick_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
+            $(fast_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
         }
 
         /// What exported functions do without them, in functions of their own.

@@ -33,7 +33,7 @@ pub use crate::host::panics::name_panics;
 pub use crate::host::slot::{Host, HostSlot, find_next};
 pub use crate::host::unseen::why_nothing_was_seen;
 pub use crate::host::world::{abi, wrong_abi};
-pub use crate::kit::site::IS_SPARED;
+pub use crate::kit::site::SKIPS_CALLERS;
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
 
@@ -57,29 +57,15 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
 ///
 /// A layer that asks for [call sites](crate::Site) says so:
 /// `install_pmpi_layer!(Layer, name = "my-tool", call_sites)`, with the feature `call-sites` of this
-/// crate. Each exported function has four more instructions then. With `call_sites_or_bare`, it has six, or two where the
-/// layer [spares its quick calls](crate::Caller::spare_quick_calls) that. With `call_sites_or_bare, notes = STATIC`,
-/// functions of messages look into the static instead, and [note messages down](crate::NotesMessages) there themselves if
-/// it says so.
+/// crate. Each exported function has four more instructions then. With `optional_call_sites`, it has six, or two where
+/// the tool [does without](crate::Caller::skip_caller_capture) them. With `optional_call_sites, notes = STATIC`, functions
+/// of messages look into the static instead, and [note messages down](crate::NotesMessages) there themselves if it says so.
+///
+/// A tool with a [fast path](crate::FastPath) names it last: `fast_path = Fast`.
 #[macro_export]
 macro_rules! install_pmpi_layer {
-    ($layer:ty) => {
-        $crate::install_pmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
-    };
-    ($layer:ty, name = $name:expr) => {
-        $crate::__install! { $layer, $name, __export, }
-    };
-    ($layer:ty, name = $name:expr, call_sites) => {
-        $crate::__install! { $layer, $name, __export_noting_caller, }
-    };
-    ($layer:ty, name = $name:expr, call_sites_or_bare) => {
-        $crate::__install! { $layer, $name, __export_bare_or_noting_caller, }
-    };
-    ($layer:ty, name = $name:expr, call_sites_or_bare, notes = $notes:path) => {
-        const _: () = {
-            $crate::__notes! { $layer, $notes }
-            $crate::__install! { $layer, $name, __export_noting_messages, }
-        };
+    ($($tool:tt)*) => {
+        $crate::__install_as! { [] $($tool)* }
     };
 }
 
@@ -91,23 +77,47 @@ macro_rules! install_pmpi_layer {
 /// Used as [`install_pmpi_layer!`] is, in its place.
 #[macro_export]
 macro_rules! install_qmpi_layer {
-    ($layer:ty) => {
-        $crate::install_qmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
+    ($($tool:tt)*) => {
+        $crate::__install_as! { [__qmpi] $($tool)* }
     };
-    ($layer:ty, name = $name:expr) => {
-        $crate::__install! { $layer, $name, __export, __qmpi }
+}
+
+/// What an author may say of a tool, as what the framework makes of it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __install_as {
+    ([$($more:ident)?] $layer:ty) => {
+        $crate::__install_as! { [$($more)?] $layer, name = env!("CARGO_PKG_NAME") }
     };
-    ($layer:ty, name = $name:expr, call_sites) => {
-        $crate::__install! { $layer, $name, __export_noting_caller, __qmpi }
+    ([$($more:ident)?] $layer:ty, name = $name:expr $(, fast_path = $fast:ty)?) => {
+        $crate::__install! { $layer, $name, [$($fast)?], __export, $($more)? }
     };
-    ($layer:ty, name = $name:expr, call_sites_or_bare) => {
-        $crate::__install! { $layer, $name, __export_bare_or_noting_caller, __qmpi }
+    ([$($more:ident)?] $layer:ty, name = $name:expr, call_sites $(, fast_path = $fast:ty)?) => {
+        $crate::__install! { $layer, $name, [$($fast)?], __export_noting_caller, $($more)? }
     };
-    ($layer:ty, name = $name:expr, call_sites_or_bare, notes = $notes:path) => {
+    ([$($more:ident)?] $layer:ty, name = $name:expr, optional_call_sites $(, fast_path = $fast:ty)?) => {
+        $crate::__install! { $layer, $name, [$($fast)?], __export_optionally_noting_caller, $($more)? }
+    };
+    (
+        [$($more:ident)?] $layer:ty, name = $name:expr, optional_call_sites, notes = $notes:path
+        $(, fast_path = $fast:ty)?
+    ) => {
         const _: () = {
             $crate::__notes! { $layer, $notes }
-            $crate::__install! { $layer, $name, __export_noting_messages, __qmpi }
+            $crate::__install! { $layer, $name, [$($fast)?], __export_noting_messages, $($more)? }
         };
+    };
+}
+
+/// A tool's fast path.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fast_path {
+    () => {
+        $crate::NoFastPath
+    };
+    ($fast:ty) => {
+        $fast
     };
 }
 
@@ -115,7 +125,7 @@ macro_rules! install_qmpi_layer {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __install {
-    ($layer:ty, $name:expr, $export:ident, $($more:ident)?) => {
+    ($layer:ty, $name:expr, [$($fast:ty)?], $export:ident, $($more:ident)?) => {
         // In a block, so that nothing of it is in the way of the tool's own names; and with full
         // paths, so that nothing of it hides the layer's name.
         #[allow(non_upper_case_globals, clippy::missing_safety_doc)]
@@ -205,7 +215,7 @@ macro_rules! __install {
             $crate::__exit_functions! { INFO }
             $crate::__pmpi_table! {}
             $crate::__next_table! {}
-            $crate::__preloaded! { $layer }
+            $crate::__preloaded! { $layer, $crate::__fast_path!($($fast)?) }
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] $export }
             $crate::mpi_sys::fortran_entries! { [$crate::__fortran_entries] [__fortran_function] }
             $crate::__fortran! {}
@@ -267,7 +277,7 @@ macro_rules! __next_table {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __preloaded {
-    ($layer:ty) => {
+    ($layer:ty, $fast:ty) => {
         /// For each function a jump to the next one.
         #[unsafe(naked)]
         unsafe extern "C" fn go_on() {
@@ -291,6 +301,7 @@ macro_rules! __preloaded {
 
         impl $crate::install::Preloaded for Here {
             type Layer = $layer;
+            type FastPath = $fast;
             #[inline(always)]
             fn instance() -> &'static Instance<$layer> {
                 &PRELOADED

@@ -4,8 +4,8 @@
 //! The exported functions look at one byte there, the *way* ([`NotesMessages`]). Where it is open, they write arguments and
 //! function, call MPI, and write that the call is over. The word that says so is pushed onto the stack before the call and
 //! popped into the memory after it: the stack has to be aligned for the call anyway, so that it costs no instruction.
-//! Otherwise they go the layer's [quick way](crate::MpiInterceptionLayer::around_quickly), with or without a note of their
-//! caller, or leave the call to its other methods.
+//! Otherwise they take the [fast path](crate::FastPath), with or without a note of their caller, or leave the call to the
+//! layer.
 //!
 //! Two arguments of a message are never written: the buffer and the count.
 
@@ -40,11 +40,11 @@ pub unsafe trait NotesMessages {
     const WAY_SHIFT: u32 = 16;
     /// A way: messages are noted in this memory. To be said only while one thread calls MPI, and when it is in no call.
     const OPEN: u8 = 1;
-    /// A way: `around_quickly`, with a note of the caller.
+    /// A way: the fast path, with a note of the caller.
     const WITH_CALLER: u8 = 2;
-    /// A way: `around_quickly`, without one.
+    /// A way: the fast path, without one.
     const BARE: u8 = 0x80;
-    // Any other, such as 0: messages are left to the layer's other methods.
+    // Any other, such as 0: messages are left to the layer.
 }
 
 /// An exported function of a tool that is installed with `notes`.
@@ -56,11 +56,11 @@ macro_rules! __export_noting_messages {
     ($class:ident MPI_Send $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Send $($rest)* } };
     ($class:ident MPI_Ssend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Ssend $($rest)* } };
     ($class:ident MPI_Recv $($rest:tt)*) => { $crate::__export_noted! { received MPI_Recv $($rest)* } };
-    // Where a layer may have a quick way that knows that the thread is alone.
+    // Where a tool may have a fast path that knows that the thread is alone.
     (PointToPoint $($rest:tt)*) => { $crate::__export_noted! { neither $($rest)* } };
     (Collective $($rest:tt)*) => { $crate::__export_noted! { neither $($rest)* } };
     (Completion $($rest:tt)*) => { $crate::__export_noted! { neither $($rest)* } };
-    ($class:ident $($rest:tt)*) => { $crate::__export_bare_or_noting_caller! { $($rest)* } };
+    ($class:ident $($rest:tt)*) => { $crate::__export_optionally_noting_caller! { $($rest)* } };
 }
 
 #[doc(hidden)]
@@ -73,7 +73,7 @@ macro_rules! __export_noted {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::WITH_CALLER }>(
+                    $crate::install::entry::always_fast::$name::<Here, { $crate::How::WITH_CALLER }>(
                         $($arg,)* Here::$name
                     )
                 }
@@ -88,7 +88,7 @@ macro_rules! __export_noted {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::BARE }>(
+                    $crate::install::entry::always_fast::$name::<Here, { $crate::How::BARE }>(
                         $($arg,)* Here::$name
                     )
                 }
@@ -98,7 +98,7 @@ macro_rules! __export_noted {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::ALONE }>(
+                    $crate::install::entry::always_fast::$name::<Here, { $crate::How::ALONE }>(
                         $($arg,)* Here::$name
                     )
                 }

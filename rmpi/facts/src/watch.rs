@@ -437,9 +437,9 @@ pub const fn has_no_number(class: FunctionClass) -> bool {
     matches!(class, PointToPoint | Partitioned | Completion)
 }
 
-/// The functions that programs call in loops, which the tool notes on a quick way: messages and probes, collective operations,
+/// The functions that programs call in loops, which the tool notes on its fast path: messages and probes, collective operations,
 /// the completion of their requests, and what [only tells](only_tells) something.
-pub const QUICK: [bool; FunctionId::COUNT] = table(false);
+pub const FAST: [bool; FunctionId::COUNT] = table(false);
 
 /// Those of them of which it is not written, without call sites, when a call began: messages, and what returns at once.
 pub const NO_TIME: [bool; FunctionId::COUNT] = table(true);

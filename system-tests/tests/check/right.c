@@ -511,6 +511,27 @@ R(ibcast_root_waits, MPI_Ibcast(b, 4096, MPI_INT, 0, W_, &q); LATE(300000); MPI_
 R(any_beside_one, MPI_Irecv(c, 1, MPI_INT, MPI_ANY_SOURCE, 3, W_, qs); MPI_Irecv(c + 1, 1, MPI_INT, left, 3, W_, qs + 1); MPI_Send(b, 1, MPI_INT, right_, 3, W_); LATE(200000); MPI_Send(b, 1, MPI_INT, right_, 3, W_); MPI_Waitall(2, qs, sts))
 R(any_beside_others, MPI_Irecv(c, 1, MPI_INT, left, 3, W_, qs); MPI_Irecv(c + 1, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, W_, qs + 1); MPI_Send(b, 1, MPI_INT, right_, 3, W_); MPI_Send(b, 1, MPI_INT, right_, 4, W_); MPI_Waitall(2, qs, sts); MPI_Barrier(W_))
 
+/* The same between two groups, and of persistent ones. */
+#define BETWEEN(...) MPI_Comm part, inter; MPI_Comm_split(W_, r > 0, r, &part); MPI_Intercomm_create(part, 0, W_, r ? 0 : 1, 7, &inter); __VA_ARGS__; MPI_Comm_free(&inter); MPI_Comm_free(&part)
+R(groups_come_late, BETWEEN(if (r) usleep(700000); MPI_Barrier(inter); if (!r) usleep(700000); MPI_Allreduce(b, c, 4, MPI_INT, MPI_SUM, inter); MPI_Allgather(b, 1, MPI_INT, c, 1, MPI_INT, inter)))
+R(groups_have_roots, BETWEEN(if (!r) usleep(700000); MPI_Bcast(b, 4, MPI_INT, r ? 0 : MPI_ROOT, inter); if (r == n - 1) usleep(300000); MPI_Gather(b, 1, MPI_INT, c, 1, MPI_INT, r ? 0 : MPI_ROOT, inter); MPI_Bcast(b, 4, MPI_INT, !r ? 0 : r == 1 ? MPI_ROOT : MPI_PROC_NULL, inter)))
+R(groups_leave_early, BETWEEN(MPI_Bcast(b, 4, MPI_INT, r ? 0 : MPI_ROOT, inter); if (!r) { usleep(400000); MPI_Send(b, 1, MPI_INT, n - 1, 3, W_); } if (r == n - 1) MPI_Recv(c, 1, MPI_INT, 0, 3, W_, &st); MPI_Barrier(inter)))
+R(groups_do_not_block, BETWEEN(MPI_Ibarrier(inter, &q); LATE(300000); MPI_Wait(&q, &st); MPI_Iallreduce(b, c, 4, MPI_INT, MPI_SUM, inter, qs); LATE(300000); MPI_Wait(qs, &st)))
+R(groups_split_and_merge, BETWEEN(MPI_Comm copy, both; LATE(300000); MPI_Comm_dup(inter, &copy); LATE(300000); MPI_Intercomm_merge(copy, r > 0, &both); MPI_Barrier(both); MPI_Comm_free(&both); MPI_Comm_free(&copy)))
+#if MPI_VERSION >= 4
+R(persistent_come_late, MPI_Barrier_init(W_, MPI_INFO_NULL, qs); MPI_Bcast_init(b, 4, MPI_INT, 0, W_, MPI_INFO_NULL, qs + 1); for (int i = 0; i < 3; i++) { LATE(300000); MPI_Start(qs); MPI_Wait(qs, &st); MPI_Start(qs + 1); LATE(300000); MPI_Wait(qs + 1, &st); } MPI_Request_free(qs); MPI_Request_free(qs + 1))
+R(persistent_both_ways, MPI_Allreduce_init(b, c, 4, MPI_INT, MPI_SUM, W_, MPI_INFO_NULL, qs); MPI_Allgather_init(b, 1, MPI_INT, c + 64, 1, MPI_INT, W_, MPI_INFO_NULL, qs + 1); for (int i = 0; i < 4; i++) { MPI_Startall(2, qs); LATE(200000); MPI_Waitall(2, qs, sts); } MPI_Request_free(qs); MPI_Request_free(qs + 1))
+R(persistent_of_many, MPI_Request many[24]; for (int i = 0; i < 24; i++) MPI_Allreduce_init(b, c + i, 1, MPI_INT, MPI_SUM, W_, MPI_INFO_NULL, many + i); for (int i = 0; i < 2; i++) { LATE(300000); MPI_Startall(24, many); MPI_Waitall(24, many, MPI_STATUSES_IGNORE); } for (int i = 0; i < 24; i++) MPI_Request_free(many + i))
+R(persistent_beside_others, MPI_Barrier_init(W_, MPI_INFO_NULL, qs); MPI_Irecv(c, 1, MPI_INT, left, 9, W_, qs + 1); MPI_Start(qs); LATE(700000); MPI_Waitany(2, qs, &value, &st); MPI_Send(b, 1, MPI_INT, right_, 9, W_); MPI_Waitall(2, qs, sts); MPI_Request_free(qs))
+#endif
+
+/* Groups that communicators are made of. */
+#define OF_(length, ...) MPI_Comm_group(W_, &g); int ranks[] = {__VA_ARGS__}; MPI_Group_incl(g, length, ranks, &h)
+R(all_say_one_group, OF_(2, 1, 0); MPI_Comm_create(W_, h, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm); MPI_Group_free(&h); MPI_Group_free(&g))
+R(each_says_its_own, OF_(1, r); MPI_Comm_create(W_, h, &comm); MPI_Comm_free(&comm); MPI_Group_free(&h); MPI_Group_free(&g))
+R(others_say_none, OF_(2, 1, 0); MPI_Comm_create(W_, r < 2 ? h : MPI_GROUP_EMPTY, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm); MPI_Group_free(&h); MPI_Group_free(&g))
+R(split_halves_come_late, MPI_File f; MPI_File_open(W_, "/tmp/check-right-halves", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f); LATE(300000); MPI_File_write_at_all_begin(f, 16 * r, b, 4, MPI_INT); LATE(300000); MPI_File_write_at_all_end(f, b, &st); MPI_File_close(&f))
+
 /* Arrays that need not be there. */
 R(counts_at_root_only, int at[64] = {0}; for (int i = 0; i < n; i++) at[i] = i; MPI_Gatherv(b, 1, MPI_INT, c, r ? NULL : ones, r ? NULL : at, MPI_INT, 0, W_); MPI_Scatterv(b, r ? NULL : ones, r ? NULL : at, MPI_INT, c, 1, MPI_INT, 0, W_))
 R(in_place_without_counts, int at[64] = {0}; MPI_Datatype types[64]; for (int i = 0; i < n; i++) { at[i] = i; types[i] = MPI_INT; } MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, c, ones, at, MPI_INT, W_); for (int i = 0; i < n; i++) at[i] = 4 * i; MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, c, ones, at, types, W_))

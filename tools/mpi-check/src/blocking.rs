@@ -1,10 +1,16 @@
 //! Calls that wait for others.
 
-use mpi_facts::Timing;
+use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::{AnyCall, Call as _, FunctionClass, FunctionId};
 
 use crate::arguments::Checked;
 use crate::{epochs, hosts, messages, requests, waits};
+
+/// May a call wait for others itself? The halves of a split operation on a file may, which have no request.
+fn may_stand(checked: &Checked<'_>) -> bool {
+    checked.shape.timing == Timing::Blocking
+        || checked.facts.is_on_object && checked.shape.new_request == NONE
+}
 
 /// Notes what a call waits for, if it does.
 pub(crate) fn enter(
@@ -56,12 +62,19 @@ pub(crate) fn enter(
         FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
         // They have said already what they wait for.
         _ if checked.facts.is_of_group => {}
+        _ if checked.shape.timing == Timing::Blocking
+            && number != 0
+            && !checked.facts.is_on_object
+            && checked.comm.as_ref().is_some_and(|comm| comm.is_inter) =>
+        {
+            waits::enter(checked, &waits::of_groups(checked, number), false);
+        }
         _ if checked.shape.class == FunctionClass::Neighborhood
             && checked.shape.timing == Timing::Blocking =>
         {
             waits::enter(checked, &waits::of_neighbors(checked, number), false);
         }
-        _ if checked.shape.timing == Timing::Blocking => {
+        _ if may_stand(checked) => {
             if checked.facts.is_scan {
                 waits::enter(checked, &waits::of_scan(checked, number, collective), false);
             } else {

@@ -31,7 +31,7 @@ use crate::waits;
 use pairs::Pairs;
 
 pub(crate) use contribution::Contribution;
-use contribution::contribution;
+use contribution::{Group, contribution};
 pub(crate) use left::report_left;
 
 /// How many ranks of an operation with a count for each are compared pairwise.
@@ -87,11 +87,19 @@ pub(crate) enum What {
     Data,
     Counts,
     Values,
+    Groups,
 }
 
 impl What {
-    const ALL: [Self; 6] =
-        [Self::Functions, Self::Roots, Self::Operations, Self::Data, Self::Counts, Self::Values];
+    const ALL: [Self; 7] = [
+        Self::Functions,
+        Self::Roots,
+        Self::Operations,
+        Self::Data,
+        Self::Counts,
+        Self::Values,
+        Self::Groups,
+    ];
 
     /// The difference of hashes that calls of a function have.
     pub(crate) fn of_hashes(function: FunctionId) -> Self {
@@ -124,6 +132,7 @@ impl What {
             Self::Data => "the data",
             Self::Counts => "the arrays of counts",
             Self::Values => "the arguments",
+            Self::Groups => "the groups",
         }
     }
 }
@@ -173,7 +182,7 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
             return;
         }
     }
-    if waits_for_some(checked) && shared.is_whole() {
+    if waits_for_some(checked, comm) && shared.is_whole() {
         waits::entering(comm.identity, number, expected as u32);
     }
     if shared.has_reached(limit::COLLECTIVES) || is_broken(comm.identity) {
@@ -187,10 +196,10 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
     }
 }
 
-/// Is the call one in which a process waits for some others only: its neighbours, or those before it?
-fn waits_for_some(checked: &Checked<'_>) -> bool {
+/// Is the call one in which a process waits for some others only: its neighbours, those before it, or the other group?
+fn waits_for_some(checked: &Checked<'_>, comm: &Comm) -> bool {
     let has_order = checked.shape.class == FunctionClass::Neighborhood || checked.facts.is_scan;
-    has_order && checked.shape.timing != Timing::Persistent
+    (has_order || comm.is_inter) && checked.shape.timing != Timing::Persistent
 }
 
 /// What is found when a rank comes to an operation.
@@ -365,6 +374,32 @@ impl Slot {
         }
         self.add_signature(own);
         self.add_blocks(own);
+        self.add_group(own);
+    }
+
+    /// Keeps the group that this rank gives `MPI_Comm_create`, where other functions have blocks: who has said so is in the upper
+    /// half beside its order.
+    fn add_group(&self, own: &Contribution) {
+        let Some(group) = own.group.filter(|group| group.members != 0) else { return };
+        let mut places = self.own_blocks.iter().zip(&self.root_blocks);
+        let place = places.find(|(members, _)| members.load(Relaxed) == 0);
+        if let Some((members, order)) = place {
+            members.store(group.members, Relaxed);
+            order.store(u64::from(rank()) << 32 | u64::from(group.order), Relaxed);
+        }
+    }
+
+    /// Another group with some of the same processes (MPI-5.0, section 7.4.2), and who has said so.
+    fn other_group(&self, own: &Contribution) -> Option<(Group, u32)> {
+        let ours = own.group?;
+        let groups = self.own_blocks.iter().zip(&self.root_blocks).map(|(members, said)| {
+            let said = said.load(Relaxed);
+            let group = Group { members: members.load(Relaxed), order: said as u32 };
+            (group, (said >> 32) as u32)
+        });
+        let meets =
+            |(theirs, _): &(Group, u32)| theirs.members & ours.members != 0 && *theirs != ours;
+        groups.take_while(|(theirs, _)| theirs.members != 0).find(meets)
     }
 
     fn add_signature(&self, own: &Contribution) {
@@ -399,18 +434,24 @@ impl Slot {
             self.counts.store(counts, Relaxed);
         }
         self.add_blocks(own);
+        let other_group = self.other_group(own).map(|(_, rank)| rank);
+        self.add_group(own);
         let (what, ours, theirs) = problem?;
         // One finding for one operation.
         if self.has.fetch_or(has::TOLD, Relaxed) & has::TOLD != 0 {
             return None;
         }
+        let first = self.rank.load(Relaxed);
+        let rank = other_group.filter(|_| what == What::Groups).unwrap_or(first);
+        let of_first =
+            || Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) };
         Some(Problem {
             what,
             theirs,
             ours,
-            rank: self.rank.load(Relaxed),
+            rank,
             function: FunctionId::from_index(self.function.load(Relaxed) as usize)?,
-            mark: Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) },
+            mark: if rank == first { of_first() } else { Mark::default() },
         })
     }
 
@@ -452,6 +493,14 @@ impl Slot {
             if !ours.may_equal(theirs) {
                 return Some((What::Data, ours.describe(), theirs.describe()));
             }
+        }
+        if let Some((theirs, _)) = self.other_group(own)
+            && let Some(ours) = own.group
+        {
+            let is_same = theirs.members == ours.members;
+            let in_order = |is_other| if is_same && is_other { " in another order" } else { "" };
+            let ours = format!("{}{}", ours.describe(), in_order(false));
+            return Some((What::Groups, ours, format!("{}{}", theirs.describe(), in_order(true))));
         }
         let counts = self.counts.load(Relaxed);
         if let Some(ours) = own.counts

@@ -57,6 +57,12 @@ impl Comm {
         !self.is_inter && self.is_of_world
     }
 
+    /// Are these processes two groups, all of which are of this world?
+    pub(crate) fn is_between_us(&self) -> bool {
+        let is_of_world = || (0..self.own.size()).all(|rank| self.own.world_rank(rank).is_some());
+        self.is_inter && self.is_of_world && is_of_world()
+    }
+
     /// Are all processes on this host? Asked if there are several.
     pub(crate) fn is_here(&self) -> bool {
         *self.is_here.get_or_init(|| hosts::are_here(&self.own) && hosts::are_here(&self.peers))
@@ -115,10 +121,10 @@ impl Comm {
 
     /// A bit for each of its processes, by their ranks in the world, if they all have one of the first 64.
     pub(crate) fn members(&self) -> Option<u64> {
-        let ranks = (0..self.own.size()).map(|rank| self.own.world_rank(rank));
-        ranks.take(65).try_fold(0, |all, rank| {
-            rank.filter(|rank| *rank < 64 && !self.is_inter).map(|rank| all | 1 << rank)
-        })
+        let others = Some(&self.peers).filter(|_| self.is_inter);
+        let groups = [Some(&self.own), others].into_iter().flatten();
+        let mut ranks = groups.flat_map(|of| (0..of.size()).map(|rank| of.world_rank(rank)));
+        ranks.try_fold(0, |all, rank| rank.filter(|rank| *rank < 64).map(|rank| all | 1 << rank))
     }
 
     /// The last collective operation's number.
@@ -129,12 +135,18 @@ impl Comm {
     /// The name, or what it is.
     pub(crate) fn describe(&self) -> String {
         match &*self.name {
-            "" if self.is_inter => {
-                format!("an intercommunicator of {} and {} processes", self.size, self.peers.size())
-            }
-            "" => format!("a communicator of {} processes", self.size),
+            "" => kind(self.size, if self.is_inter { self.peers.size() } else { 0 }),
             name => name.to_owned(),
         }
+    }
+}
+
+/// A communicator with so many processes in its groups, of which the second one may not be there, in words.
+pub(crate) fn kind(size: u32, others: u32) -> String {
+    let processes = |count: u32| if count == 1 { "process" } else { "processes" };
+    match others {
+        0 => format!("a communicator of {size} {}", processes(size)),
+        _ => format!("an intercommunicator of {size} and {others} {}", processes(others)),
     }
 }
 

@@ -145,6 +145,7 @@ impl Check {
                 messages::sending(&mut send);
                 requests::set_need(handle, waits::of_send(&send));
             }
+            requests::starting_collectives(call.requests());
         }
         if checked.shape.class == FunctionClass::Partitioned {
             requests::naming(checked);
@@ -274,6 +275,9 @@ impl Check {
             {
                 requests::not_told(call.requests(), ids);
             }
+            if call.starts_requests() {
+                requests::not_started(call.requests());
+            }
             if call.completes_requests() || checked.shape.new_request != NONE {
                 requests::refused();
             }
@@ -324,6 +328,15 @@ impl Check {
             };
             let buffers = core::mem::take(buffers);
             requests::made(checked, request, buffers, receive.take(), send.take(), need);
+            if checked.shape.timing == Timing::Persistent
+                && *number != 0
+                && let Some(comm) = &checked.comm
+            {
+                let operation = comm.object_identity(*number);
+                names::note_persistent(operation, comm, function, site);
+                let givers = waits::givers(checked, *number);
+                requests::set_givers(request, operation, comm.size, givers);
+            }
         }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
@@ -604,7 +617,7 @@ impl MpiInterceptionLayer for Check {
             return next_f(comm);
         };
         quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
-        let next_f = || self.communicators.comm_free(next_f, comm);
+        let next_f = || self.communicators.ending(comm.get(), || next_f(comm));
         self.free_comm(FunctionId::MPI_Comm_free, comm.get(), site, next_f)
     }
 
@@ -618,7 +631,7 @@ impl MpiInterceptionLayer for Check {
             return next_f(comm);
         };
         quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
-        let next_f = || self.communicators.comm_disconnect(next_f, comm);
+        let next_f = || self.communicators.ending(comm.get(), || next_f(comm));
         self.free_comm(FunctionId::MPI_Comm_disconnect, comm.get(), site, next_f)
     }
 }

@@ -6,10 +6,11 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
+use mpi_facts::{Shape, Timing};
 use mpi_tool_layer::mpi_sys::MPI_Comm;
-use mpi_tool_layer::{FunctionId, Word as _};
+use mpi_tool_layer::{FunctionId, Site, Word as _};
 
-use crate::comms::Comm;
+use crate::comms::{self, Comm};
 use crate::objects::{self, Kind};
 use crate::places::{self, Mark};
 use crate::shared::{Text, shared};
@@ -26,6 +27,8 @@ struct Entry {
     /// 0 if the place is free.
     identity: AtomicU64,
     size: AtomicU32,
+    /// How many processes the other group has; 0 if there is none.
+    others: AtomicU32,
     /// What has made it; 0 if that is not known.
     function: AtomicU32,
     module: AtomicU64,
@@ -59,8 +62,35 @@ pub(crate) fn note(comm: &Comm, handle: Option<MPI_Comm>) {
         entry.function.store(function as u32 + 1, Relaxed);
     }
     entry.size.store(comm.size, Relaxed);
+    entry.others.store(if comm.is_inter { comm.peer_count() } else { 0 }, Relaxed);
     entry.members.store(comm.members().unwrap_or(0), Relaxed);
     entry.name.set(&comm.name);
+}
+
+/// A persistent collective operation was made on a communicator: to those who wait for it, it is another one. Only one half of
+/// the table is for them.
+pub(crate) fn note_persistent(identity: u64, comm: &Comm, function: FunctionId, site: Site) {
+    if find(identity).is_some() {
+        return;
+    }
+    let is_ours =
+        |entry: &&Entry| entry.identity.compare_exchange(0, identity, AcqRel, Acquire).is_ok();
+    let Some(entry) = shared().names.0[MOST / 2..].iter().find(is_ours) else { return };
+    let mark = Mark::of(site);
+    entry.module.store(mark.module, Relaxed);
+    entry.offset.store(mark.offset, Relaxed);
+    entry.function.store(function as u32 + 1, Relaxed);
+    entry.size.store(comm.size, Relaxed);
+    entry.name.set(&comm.describe());
+}
+
+/// What has made a persistent operation, and where; `None` of anything else.
+pub(crate) fn persistent(identity: u64) -> Option<(FunctionId, Mark)> {
+    let entry = find(identity)?;
+    let function = entry.function.load(Relaxed).checked_sub(1)?;
+    let function = FunctionId::from_index(function as usize)?;
+    let mark = Mark { module: entry.module.load(Relaxed), offset: entry.offset.load(Relaxed) };
+    (Shape::of(function).timing == Timing::Persistent).then_some((function, mark))
 }
 
 /// The application has given one a name.
@@ -77,16 +107,16 @@ pub(crate) fn on(identity: u64) -> String {
     if !name.is_empty() {
         return format!(" on {name}");
     }
-    let size = entry.size.load(Relaxed);
+    let kind = comms::kind(entry.size.load(Relaxed), entry.others.load(Relaxed));
     let function = entry.function.load(Relaxed).checked_sub(1);
     let function = function.and_then(|function| FunctionId::from_index(function as usize));
     let Some(function) = function else {
-        return format!(" on a communicator of {size} processes");
+        return format!(" on {kind}");
     };
     let mark = Mark { module: entry.module.load(Relaxed), offset: entry.offset.load(Relaxed) };
     let place = places::of_mark(mark);
     let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
-    format!(" on a communicator of {size} processes ({function}{at})")
+    format!(" on {kind} ({function}{at})")
 }
 
 /// The ranks of the world that are in it, if they are known.

@@ -20,7 +20,7 @@ use crate::findings::{Class, Other, report};
 use crate::messages::Receive;
 use crate::sanitizer::{self, Ticket};
 use crate::waits::Need;
-use crate::{epochs, extensions};
+use crate::{epochs, extensions, waits};
 use faults::check_gone;
 pub(crate) use faults::{check_all_gone, first, refused};
 pub(crate) use one_sided::flushed;
@@ -68,10 +68,26 @@ pub(crate) struct Request {
     /// What its completion needs.
     need: Need,
     partitions: Option<Box<Partitions>>,
+    /// Of a persistent collective operation: who gives this process something.
+    givers: Option<Box<Givers>>,
     /// The communicator that is there when it is complete.
     made: Option<u64>,
     /// Of a one-sided operation: the place at its target.
     remote: Option<Remote>,
+}
+
+/// Who gives this process something in a persistent collective operation, each time that it is started. Starts are counted on
+/// each process, whatever else it starts in between.
+#[derive(Debug, Clone)]
+struct Givers {
+    /// The operation's, the same on all its processes.
+    identity: u64,
+    /// How many processes take part.
+    size: u32,
+    /// How often it was started; `None` if MPI has refused a start.
+    starts: Option<u64>,
+    /// By their ranks in the world.
+    ranks: Vec<u32>,
 }
 
 /// The numbers of a call's requests: without memory from elsewhere for the few that most calls have.
@@ -250,6 +266,7 @@ pub(crate) fn made(
         send,
         need,
         partitions: Partitions::of(checked),
+        givers: None,
         made: None,
         remote: Remote::of(checked),
     };
@@ -382,16 +399,72 @@ fn check_each_other(handles: &[MPI_Request], function: FunctionId, site: Site) {
 /// What the completion of requests needs; nothing of those of which nobody knows.
 pub(crate) fn needs_of(handles: &[MPI_Request]) -> SmallVec<[Need; 4]> {
     with(|requests| {
-        let of = |handle: &MPI_Request| match requests.get(&handle.to_word()).map(|all| &all[..]) {
-            Some([request]) if request.is_active => match &request.partitions {
-                Some(partitions) if partitions.wait_for_more() => Need::Unready,
-                _ => request.need,
-            },
-            _ => Need::Nothing,
-        };
-        let handles = handles.iter().filter(|handle| **handle != pmpi::MPI_REQUEST_NULL);
-        handles.map(of).collect()
+        let mut needs = SmallVec::new();
+        for handle in handles.iter().filter(|handle| **handle != pmpi::MPI_REQUEST_NULL) {
+            match requests.get(&handle.to_word()).map(|all| &all[..]) {
+                Some([request]) if request.is_active => request.add_needs(&mut needs),
+                _ => needs.push(Need::Nothing),
+            }
+        }
+        needs
     })
+}
+
+impl Request {
+    /// Adds what its completion needs.
+    fn add_needs(&self, needs: &mut SmallVec<[Need; 4]>) {
+        if self.partitions.as_ref().is_some_and(|partitions| partitions.wait_for_more()) {
+            return needs.push(Need::Unready);
+        }
+        let Some(givers) = &self.givers else { return needs.push(self.need) };
+        let ranks = givers.ranks.iter();
+        match givers.starts.filter(|_| ranks.len() > 0) {
+            Some(number) => needs.extend(ranks.map(|rank| Need::Entered {
+                identity: givers.identity,
+                number,
+                rank: *rank,
+            })),
+            None => needs.push(Need::Nothing),
+        }
+    }
+}
+
+/// A request that was just made is that of a persistent collective operation, to which these ranks of the world give something.
+pub(crate) fn set_givers(handle: MPI_Request, identity: u64, size: u32, ranks: Vec<u32>) {
+    with(|requests| {
+        if let Some(request) = requests.get_mut(&handle.to_word()).and_then(|all| all.last_mut()) {
+            request.givers = Some(Box::new(Givers { identity, size, starts: Some(0), ranks }));
+        }
+    });
+}
+
+/// Persistent collective operations are about to be started: others may wait for it.
+pub(crate) fn starting_collectives(handles: &[MPI_Request]) {
+    with(|requests| {
+        for handle in handles {
+            let request = requests.get_mut(&handle.to_word()).and_then(|all| all.first_mut());
+            if let Some(givers) = request.and_then(|request| request.givers.as_mut())
+                && let Some(starts) = &mut givers.starts
+            {
+                *starts += 1;
+                waits::entering(givers.identity, *starts, givers.size);
+            }
+        }
+    });
+}
+
+/// MPI has refused to start some of these requests, and nobody knows which.
+pub(crate) fn not_started(handles: &[MPI_Request]) {
+    with(|requests| {
+        for handle in handles {
+            let request = requests.get_mut(&handle.to_word()).and_then(|all| all.first_mut());
+            if let Some(givers) = request.and_then(|request| request.givers.as_mut()) {
+                givers.starts = None;
+                // The others need not wait either.
+                waits::entering(givers.identity, u64::MAX, givers.size);
+            }
+        }
+    });
 }
 
 /// What requests receive that a call waits for.

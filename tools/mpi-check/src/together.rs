@@ -55,17 +55,21 @@ pub(crate) fn of(checked: &Checked<'_>, freed: Option<(Kind, u64)>) -> Option<Co
     with(|objects| objects.get(&key(kind, handle)).cloned()).map(CommRef::Made)
 }
 
-/// What such a call needs to return. A fence that no epoch precedes needs no data, nor does what only begins.
+/// What such a call needs to return. A fence that no epoch precedes needs no data, nor do the two halves of a split operation: an
+/// MPI may do all of it in either (MPI-5.0, section 14.4.5).
 pub(crate) fn need(checked: &Checked<'_>, of: &Comm, number: u64) -> Need {
     if !of.is_of_us() {
         return Need::Nothing;
     }
-    let is_begin = || checked.function.name().ends_with("_begin");
+    let is_half = || {
+        let name = checked.function.name().trim_end_matches("_c");
+        name.ends_with("_begin") || name.ends_with("_end")
+    };
     let is_first_fence = || {
         let words = checked.call.words();
         checked.function == FunctionId::MPI_Win_fence && words[0] & MPI_MODE_NOPRECEDE as u64 != 0
     };
-    if is_begin() || is_first_fence() {
+    if is_half() || is_first_fence() {
         return Need::Attendance { identity: of.identity, number };
     }
     Need::Collective { identity: of.identity, number, root: None }

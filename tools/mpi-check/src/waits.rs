@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use mpi_check_engine::{Exchange, Patience, State, Waiting};
 use mpi_facts::{NONE, Pattern, Timing};
-use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
+use mpi_tool_layer::mpi_sys::{MPI_IN_PLACE, MPI_ROOT};
 use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
 use smallvec::SmallVec;
 
@@ -143,17 +143,23 @@ pub(crate) fn has_open(rank: u32) -> bool {
     shared().ranks.get(rank as usize).is_some_and(|of| of.open.load(Acquire) > 0)
 }
 
-/// A collective operation is about to be passed on, where there are several hosts.
+/// A collective operation of which others must know who has come is about to be passed on, by whichever thread.
 pub(crate) fn entering(identity: u64, number: u64, size: u32) {
-    let Some(own) = own() else { return };
-    let is_of = |it: &&EnteredState| [0, identity].contains(&it.identity.load(Relaxed));
+    let Some(own) = shared().ranks.get(rank() as usize) else { return };
+    let is_of = |it: &&EnteredState| {
+        let before = it.identity.compare_exchange(0, identity, Relaxed, Relaxed);
+        before.map_or_else(|known| known == identity, |_| true)
+    };
     let place = own.entered.iter().find(is_of).unwrap_or_else(|| {
         own.has_forgotten.store(true, Relaxed);
-        &own.entered[identity as usize % ENTERED]
+        let place = &own.entered[identity as usize % ENTERED];
+        place.number.store(0, Relaxed);
+        place.identity.store(identity, Relaxed);
+        place
     });
-    place.identity.store(identity, Relaxed);
     place.size.store(size.into(), Relaxed);
-    place.number.store(number, Release);
+    // Of a place that two threads have taken at once, the greater number is kept: it says that more has been called, not less.
+    place.number.fetch_max(number, Release);
 }
 
 /// Records of messages were sent to other hosts, or taken.
@@ -182,6 +188,9 @@ pub(crate) fn of_receive(receive: &Receive) -> Need {
 
 /// What a collective operation needs on this rank, once it is started.
 pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
+    if checked.comm.as_ref().is_some_and(|comm| comm.is_inter) {
+        return of_groups(checked, number).first().copied().unwrap_or(Need::Nothing);
+    }
     let Some(comm) = checked.comm.as_ref().filter(|comm| comm.is_of_us() && number != 0) else {
         return Need::Nothing;
     };
@@ -271,6 +280,71 @@ pub(crate) fn of_neighbors(checked: &Checked<'_>, number: u64) -> SmallVec<[Need
         (source != rank()).then_some(need)
     };
     Neighbors::there(&neighbors.sources).filter_map(need).collect()
+}
+
+/// What a collective operation between two groups needs: those of the other group that give this process something (MPI-5.0,
+/// section 6.2.3). All must come if it stands for long.
+pub(crate) fn of_groups(checked: &Checked<'_>, number: u64) -> SmallVec<[Need; 4]> {
+    let is_known = number != 0 && checked.is_sound && shared().is_whole();
+    let comm = checked.comm.as_ref().filter(|comm| is_known && comm.is_between_us());
+    let Some(comm) = comm else { return SmallVec::new() };
+    let identity = comm.identity;
+    let attendance = Need::Attendance { identity, number };
+    let entered = |rank: u32| Need::Entered { identity, number, rank };
+    let others = || {
+        let ranks = (0..comm.peer_count() as i32).filter_map(|rank| comm.world_rank(rank));
+        ranks.take(NEEDS - 1).map(entered)
+    };
+    let (shape, root) = (checked.shape, checked.int(checked.shape.root));
+    let has_data = [shape.sent, shape.received].into_iter().all(|data| {
+        data.count == NONE || !data.array_of_counts && checked.int(data.count) != Some(0)
+    });
+    let is_root = root == Some(MPI_ROOT.into());
+    let mut needs = SmallVec::new();
+    match shape.pattern {
+        _ if checked.function == FunctionId::MPI_Barrier
+            || checked.function == FunctionId::MPI_Ibarrier
+            || checked.function == FunctionId::MPI_Barrier_init =>
+        {
+            needs.extend(others());
+        }
+        _ if shape.class != FunctionClass::Collective || !has_data => {}
+        Pattern::Broadcast | Pattern::Scatter => {
+            let root = root.and_then(|root| comm.world_rank(i32::try_from(root).ok()?));
+            needs.extend(root.map(entered));
+        }
+        Pattern::Gather | Pattern::Reduce if !is_root => {}
+        Pattern::Gather
+        | Pattern::Reduce
+        | Pattern::Allgather
+        | Pattern::Allreduce
+        | Pattern::Alltoall
+        | Pattern::ReduceScatter => needs.extend(others()),
+        _ => {}
+    }
+    needs.push(attendance);
+    needs
+}
+
+/// The ranks that give something in a persistent operation, by what a call that makes it says.
+pub(crate) fn givers(checked: &Checked<'_>, number: u64) -> Vec<u32> {
+    let Some(comm) = checked.comm.as_ref().filter(|_| shared().is_whole()) else {
+        return Vec::new();
+    };
+    let needs = match checked.shape.class {
+        FunctionClass::Neighborhood => of_neighbors(checked, number),
+        _ if comm.is_inter => of_groups(checked, number),
+        _ if checked.facts.is_scan => before_in_scan(checked, number).collect(),
+        _ => SmallVec::from_elem(of_collective(checked, number), 1),
+    };
+    let all = || (0..comm.size as i32).filter_map(|rank| comm.world_rank(rank));
+    let ranks = needs.into_iter().flat_map(|need| match need {
+        Need::Collective { root: Some(root), .. } => vec![root],
+        Need::Collective { root: None, .. } => all().collect(),
+        Need::Entered { rank, .. } => vec![rank],
+        _ => Vec::new(),
+    });
+    ranks.filter(|giver| *giver != rank()).take(NEEDS).collect()
 }
 
 /// What a scan needs: all before this process in the communicator, of which not all are looked at if they are many.

@@ -1,22 +1,22 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
 mod early;
+mod fast;
 mod keys;
 mod overhead;
 mod peers;
-mod quick;
 mod row;
 mod wait;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
-    FunctionId, InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, QuickWay,
+    FunctionId, MpiInterceptionLayer, Nesting, NextFunction, PeerTable, PredefinedDatatype,
     Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
-    TrackedComm, Traffic, install_qmpi_layer, next,
+    TrackedComm, Traffic, install_qmpi_layer,
 };
 
 use early::Early;
@@ -53,7 +53,7 @@ impl Begun {
 
     #[inline(always)]
     fn of<'c>(call: impl Call<'c>) -> Self {
-        Self::now(call.function(), call.communicator().map(|comm| comm.raw()))
+        Self::now(call.function(), Communicators::handle_of(call))
     }
 }
 
@@ -264,18 +264,14 @@ impl Profile {
     /// Passes on a call that ends a communicator, and adds its time to its row.
     fn timed_end<'c>(
         &self,
-        function: FunctionId,
-        comm: Option<MPI_Comm>,
+        nesting: Nesting,
+        begun: Begun,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if self.keys().has(Keys::OFF) {
-            return next_f();
-        }
         // Afterwards, nobody knows the communicator any more.
-        let row = Row { size: self.keys().no_size(), ..self.row(Begun::now(function, comm)) };
-        let nesting = Nesting::enter();
+        let row = Row { size: self.keys().no_size(), ..self.row(begun) };
         let start = Clock::now();
-        let result = next_f();
+        let result = self.communicators.ending(begun.comm, next_f);
         let end = Clock::now();
         let start = if nesting.is_outermost() { start } else { end };
         let time = nesting.is_outermost().then_some(end.wrapping_sub(start));
@@ -299,11 +295,8 @@ impl Profile {
             phase: UNMEASURED,
             ..self.row_of(call.function(), Site::UNKNOWN, TrackedComm::NONE)
         };
-        let result = self.traffic.around(&Unmeasured(self), row, call, next_f);
-        if let Ok(accepted) = result {
-            self.communicators.made(call, accepted);
-        }
-        result
+        self.communicators
+            .around(call, || self.traffic.around(&Unmeasured(self), row, call, next_f))
     }
 
     /// Passes on a call that may move data, and adds its time and its data to its row. `tally` makes of the call on its
@@ -368,8 +361,50 @@ impl Profile {
 
     /// Is more wanted than most users want, or is the call in another one?
     #[inline(always)]
-    fn is_thorough(&self) -> bool {
+    fn is_unusual(&self) -> bool {
         self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
+    }
+
+    /// What `around` does with a call [that is unusual](Self::is_unusual).
+    #[cold]
+    #[inline(never)]
+    fn around_unusual<'c>(
+        &self,
+        call: AnyCall<'c>,
+        next_f: NextFunction<'_, 'c>,
+    ) -> CallResult<'c> {
+        let next_f = || next_f.call();
+        let begun = Begun::of(call);
+        let keys = self.keys();
+        if is_end(begun.function) {
+            return if keys.has(Keys::OFF) { next_f() } else { self.ended(begun, next_f) };
+        }
+        let nesting = Nesting::enter();
+        if keys.has(Keys::OFF) {
+            return self.unmeasured(call, next_f);
+        }
+        if Communicators::ends_one(call) {
+            return self.timed_end(nesting, begun, next_f);
+        }
+        if fast::moves_nothing(call) {
+            return self.timed_in(nesting, begun, next_f);
+        }
+        let start = || {
+            let waits = call.is_of_all() && keys.has(Keys::WAIT);
+            if waits { Start::of(call, &self.communicators) } else { Start::now() }
+        };
+        self.measured(nesting, begun, call, NowWithPeers, start, next_f)
+    }
+
+    /// A call in which the report is made, or the process ends: it counts before, and has no time.
+    fn ended<'c>(&self, begun: Begun, next_f: impl FnOnce() -> CallResult<'c>) -> CallResult<'c> {
+        let now = Clock::now();
+        let Begun { function, caller, comm } = begun;
+        self.add_plain_slowly(function, caller, comm, now, now, None);
+        if function != FunctionId::MPI_Abort {
+            self.calls.any().set_overhead(self.rehearse(begun));
+        }
+        next_f()
     }
 }
 
@@ -387,9 +422,8 @@ const fn is_end(function: FunctionId) -> bool {
 
 impl MpiInterceptionLayer for Profile {
     const WATCHES_COMPLETION: bool = true;
-    const COMPILED: Compiled = Compiled::ForCommunicationInOneRole;
+    const COMPILED: Compiled = Compiled::HotFunctionsShared;
     const SEES_UNTYPED: bool = true;
-    const THOROUGH: Option<fn(&Self) -> bool> = Some(Self::is_thorough);
 
     /// 0 switches measuring off and 1 on, other levels begin a phase, and negative ones end it.
     fn profiling_level(&self, level: c_int) {
@@ -408,117 +442,32 @@ impl MpiInterceptionLayer for Profile {
         }
     }
 
-    /// A call that is in no other one, as most are: others go through `around_thoroughly`.
     #[inline(always)]
     fn around<'c>(
         &self,
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
+        if self.is_unusual() {
+            return call.out_of_line(next_f, |call, next_f| self.around_unusual(call, next_f));
+        }
         let begun = Begun::of(call);
-        // In these calls the report is made, or the process ends: they count before, and have no time.
         if is_end(begun.function) {
-            let now = Clock::now();
-            let Begun { function, caller, comm } = begun;
-            self.add_plain_slowly(function, caller, comm, now, now, None);
-            if function != FunctionId::MPI_Abort {
-                self.calls.any().set_overhead(self.rehearse(begun));
-            }
-            return next_f();
+            return self.ended(begun, next_f);
         }
         let nesting = Nesting::enter_outermost();
-        if quick::moves_nothing(call) {
+        if Communicators::ends_one(call) {
+            return self.timed_end(nesting, begun, next_f);
+        }
+        if fast::moves_nothing(call) {
             return self.timed_in(nesting, begun, next_f);
         }
         self.measured(nesting, begun, call, |now| now, Start::now, next_f)
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &quick::QUICK;
-
-    #[inline(always)]
-    fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
-        quick::moves_nothing(call)
-    }
-
-    /// A call that is sure to move nothing, in no other call, whose row the thread has last used with its function and site.
-    #[inline(always)]
-    fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
-        self.pass_quickly(call, way)
-    }
-
-    fn around_thoroughly<'c>(
-        &self,
-        call: AnyCall<'c>,
-        next_f: impl FnOnce() -> CallResult<'c>,
-    ) -> CallResult<'c> {
-        let begun = Begun::of(call);
-        let keys = self.keys();
-        if is_end(begun.function) {
-            return if keys.has(Keys::OFF) { next_f() } else { self.around(call, next_f) };
-        }
-        let nesting = Nesting::enter();
-        if keys.has(Keys::OFF) {
-            return self.unmeasured(call, next_f);
-        }
-        if quick::moves_nothing(call) {
-            return self.timed_in(nesting, begun, next_f);
-        }
-        let start = || {
-            let waits = call.is_of_all() && keys.has(Keys::WAIT);
-            if waits { Start::of(call, &self.communicators) } else { Start::now() }
-        };
-        self.measured(nesting, begun, call, NowWithPeers, start, next_f)
-    }
-
     #[inline(always)]
     fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
         self.timed(function, next_f)
-    }
-
-    fn request_free<'c>(
-        &self,
-        next_f: impl next::MPI_Request_free<'c>,
-        request: InOut<'c, MPI_Request>,
-    ) -> CallResult<'c> {
-        self.timed(FunctionId::MPI_Request_free, || self.traffic.request_free(next_f, request))
-    }
-
-    fn type_free<'c>(
-        &self,
-        next_f: impl next::MPI_Type_free<'c>,
-        datatype: InOut<'c, MPI_Datatype>,
-    ) -> CallResult<'c> {
-        self.timed(FunctionId::MPI_Type_free, || self.traffic.type_free(next_f, datatype))
-    }
-
-    fn file_close<'c>(
-        &self,
-        next_f: impl next::MPI_File_close<'c>,
-        fh: InOut<'c, MPI_File>,
-    ) -> CallResult<'c> {
-        self.timed(FunctionId::MPI_File_close, || self.traffic.file_close(next_f, fh))
-    }
-
-    fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        let ended = comm.get();
-        self.timed_end(FunctionId::MPI_Comm_free, ended, || {
-            self.communicators.comm_free(next_f, comm)
-        })
-    }
-
-    fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        let ended = comm.get();
-        self.timed_end(FunctionId::MPI_Comm_disconnect, ended, || {
-            self.communicators.comm_disconnect(next_f, comm)
-        })
     }
 }
 
@@ -610,4 +559,4 @@ impl Tool for Profile {
     }
 }
 
-install_qmpi_layer!(Profile, name = "mpi-profile", call_sites);
+install_qmpi_layer!(Profile, name = "mpi-profile", call_sites, fast_path = fast::Fast);

@@ -4,8 +4,8 @@
 //! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `repeats.rs`: those that come again and again.
 //!   `names.rs`: the numbers of functions and
 //!   communicators in them.
-//! * `arrivals.rs`: what arrives for such calls in later ones, also again and again. `waiting.rs`: calls that wait for all
-//!   their requests.
+//! * `arrivals.rs`: what arrives for such calls in later ones, also again and again.
+//! * `fast.rs`: the fast path, of calls that come again and of those that wait for all their requests.
 //! * `probes.rs`: which message a probe has found.
 //! * `sites.rs`: where calls come from, if the user wants to know it.
 //! * `filter.rs`: which calls are recorded, if not all.
@@ -14,6 +14,7 @@
 
 mod arrivals;
 mod circumstances;
+mod fast;
 mod filter;
 mod names;
 mod probes;
@@ -22,19 +23,16 @@ mod repeats;
 mod run;
 mod sites;
 mod store;
-mod waiting;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mpi_facts::trace::{Fields, Moved, Partner, SHORT, Way, is_synchronous};
-use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, MPI_Status, c_int, pmpi,
-};
+use mpi_tool_layer::mpi_sys::{MPI_Request, MPI_Status, c_int, pmpi};
 use mpi_tool_layer::{
-    Accepted, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting, SettingDefault, Settings,
-    Site, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    Accepted, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId,
+    MpiInterceptionLayer, Peer, PredefinedDatatype, Setting, SettingDefault, Settings, Site, Tally,
+    Tool, Traffic, install_qmpi_layer,
 };
 
 use arrivals::Started;
@@ -293,18 +291,11 @@ impl Trace {
         recorder.call(function, begin, end, has_failed(&result), &fields);
         result
     }
-
-    /// The arguments of a call that ends a communicator.
-    fn ended(&self, comm: Option<MPI_Comm>) -> Record {
-        let of = |comm| self.communicators.of_handle(comm);
-        let communicator = names::of_communicator(comm.map_or(TrackedComm::NONE, of));
-        Record { communicator, ..Record::none(FunctionId::MPI_Comm_free) }
-    }
 }
 
 impl MpiInterceptionLayer for Trace {
     const WATCHES_COMPLETION: bool = true;
-    const COMPILED: Compiled = Compiled::ForCommunicationInOneRole;
+    const COMPILED: Compiled = Compiled::HotFunctionsShared;
     const SEES_UNTYPED: bool = true;
 
     fn profiling_level(&self, level: c_int) {
@@ -350,6 +341,9 @@ impl MpiInterceptionLayer for Trace {
         if is_end(function) {
             run::ends();
         }
+        if Communicators::ends_one(call) {
+            circumstances::lose_handles();
+        }
         let (begin, end) = (Cell::new(0), Cell::new(0));
         let timed = {
             let (begin, end) = (&begin, &end);
@@ -363,19 +357,16 @@ impl MpiInterceptionLayer for Trace {
         let data = Data::of(self, recorder, call, learned.as_ref());
         let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         let taken = self.probes.taken(call);
-        let result = self.traffic.around(&data, started, call, timed);
+        let passed_on = || self.traffic.around(&data, started, call, timed);
+        let result = self.communicators.around(call, passed_on);
         self.probes.done(recorder, &self.communicators, call, result, taken);
-        if let Ok(accepted) = result {
-            self.communicators.made(call, accepted);
-            if function == FunctionId::MPI_Comm_set_name {
-                names::renamed(self.communicators.of(call));
-            }
+        if result.is_ok() && function == FunctionId::MPI_Comm_set_name {
+            names::renamed(self.communicators.of(call));
         }
         if result.is_ok() && is_start(function) && !run::started() {
             self.switch_off(circumstances::LEFT_OUT);
         }
         if let Some(recorder) = recorder {
-            // What ends a communicator does not come here: the arguments are what they were.
             let fields = Record { site, ..fields(&self.communicators, call) };
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
             if let (Some(learned), Ok(accepted)) = (&learned, result) {
@@ -389,96 +380,9 @@ impl MpiInterceptionLayer for Trace {
         result
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &repeats::QUICK;
-    const QUICK_STATUS: bool = true;
-
-    /// A call that repeats one that the function has had lately.
-    #[inline(always)]
-    fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
-        let Some(recorder) = Recorder::known() else { return way.go_slowly() };
-        if call.shape().waits_for_all() {
-            return self.waited_quickly(recorder, call, way);
-        }
-        let Some(repeat) = recorder.repeats.last_or_next(call) else { return way.go_slowly() };
-        let first = repeat.first();
-        let begin = Clock::cycles_before_call();
-        let result = way.pass_on();
-        let (end, result) = Clock::cycles_after_call(result);
-        if call.shape().statuses == mpi_facts::NONE && !repeats::starts_message(call) {
-            // The arguments are not kept while MPI has the call, which would take instructions: whatever comes of it, what is
-            // known of the other one tells them.
-            if result.is_err() || !recorder.repeat(first, begin, end) {
-                return recorder.repeat_slowly(first, begin, end, result);
-            }
-            return result;
-        }
-        let is_recorded = result.is_ok_and(|accepted| {
-            // As in `repeated`.
-            repeat.first() == first
-                && (repeats::starts_message(call) || repeat.has_arrived(call, accepted))
-                && self.record_repeat(recorder, repeat, call, accepted, [begin, end])
-        });
-        if !is_recorded {
-            self.ended_otherwise(recorder, call.erase(), begin, end, result);
-        }
-        result
-    }
-
     #[inline(always)]
     fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
         self.plain(function, Record::none(function), |_| false, next_f)
-    }
-
-    fn request_free<'c>(
-        &self,
-        next_f: impl next::MPI_Request_free<'c>,
-        request: InOut<'c, MPI_Request>,
-    ) -> CallResult<'c> {
-        let function = FunctionId::MPI_Request_free;
-        let next_f = || self.traffic.request_free(next_f, request);
-        self.plain(function, Record::none(function), Result::is_err, next_f)
-    }
-
-    fn type_free<'c>(
-        &self,
-        next_f: impl next::MPI_Type_free<'c>,
-        datatype: InOut<'c, MPI_Datatype>,
-    ) -> CallResult<'c> {
-        let function = FunctionId::MPI_Type_free;
-        let next_f = || self.traffic.type_free(next_f, datatype);
-        self.plain(function, Record::none(function), Result::is_err, next_f)
-    }
-
-    fn file_close<'c>(
-        &self,
-        next_f: impl next::MPI_File_close<'c>,
-        fh: InOut<'c, MPI_File>,
-    ) -> CallResult<'c> {
-        let function = FunctionId::MPI_File_close;
-        let next_f = || self.traffic.file_close(next_f, fh);
-        self.plain(function, Record::none(function), Result::is_err, next_f)
-    }
-
-    fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        let fields = self.ended(comm.get());
-        let next_f = || self.communicators.comm_free(next_f, comm);
-        circumstances::lose_handles();
-        self.plain(FunctionId::MPI_Comm_free, fields, Result::is_err, next_f)
-    }
-
-    fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        let fields = self.ended(comm.get());
-        let next_f = || self.communicators.comm_disconnect(next_f, comm);
-        circumstances::lose_handles();
-        self.plain(FunctionId::MPI_Comm_disconnect, fields, Result::is_err, next_f)
     }
 }
 
@@ -540,4 +444,4 @@ impl Tool for Trace {
     }
 }
 
-install_qmpi_layer!(Trace, name = "mpi-trace", call_sites_or_bare);
+install_qmpi_layer!(Trace, name = "mpi-trace", optional_call_sites, fast_path = fast::Fast);

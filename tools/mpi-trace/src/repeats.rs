@@ -37,13 +37,7 @@ pub(crate) const REPEATING: [bool; FunctionId::COUNT] = functions!(|function| {
             || only_tells(function))
 });
 
-/// The functions with a quick way: these, and those that wait for all their requests.
-pub(crate) const QUICK: [bool; FunctionId::COUNT] = functions!(|function| {
-    REPEATING[function as usize]
-        || !function.is_large_count() && Shape::of(function).waits_for_all()
-});
-
-/// How many of the former there are.
+/// How many of them there are.
 const FUNCTIONS: usize = PLACES.1;
 
 /// For each of these functions its place among them, and how many there are.

@@ -23,7 +23,7 @@ static MODULES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 /// Tells how many places sites have.
 pub(crate) fn set_depth(depth: usize) {
     DEPTH.store(depth, Relaxed);
-    Caller::spare_quick_calls(depth == 0);
+    Caller::skip_caller_capture(depth == 0);
 }
 
 /// How many places sites have.

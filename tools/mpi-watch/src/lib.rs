@@ -2,7 +2,7 @@
 //! killed: function, call site, peers, communicator, requests.
 //!
 //! * `state.rs`: what calls write, with plain stores.
-//! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`:
+//! * `fast.rs`: the fast path. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`:
 //!   communicators, windows and files.
 //! * `callbacks.rs`: functions of the application's. `run.rs`: the file, and the folder that it is in.
 //! * `epochs.rs`: epochs of windows. `meetings.rs`: calls that some processes make together. `partitions.rs`: messages in
@@ -13,25 +13,25 @@
 
 mod callbacks;
 mod epochs;
+mod fast;
 mod groups;
 mod guard;
 mod meetings;
 mod partitions;
 mod places;
-mod quick;
 mod requests;
 mod run;
 mod state;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{QUICK, UNKNOWN, has_no_number, kind, slot};
+use mpi_facts::watch::{UNKNOWN, has_no_number, kind, slot};
 use mpi_facts::{NONE, Shape};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_File, MPI_Request, MPI_Session, MPI_Win, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, QuickWay, Setting,
-    SettingDefault, Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
+    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Setting, SettingDefault,
+    Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
 };
 
 use groups::Group;
@@ -407,7 +407,7 @@ fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c
 
 impl MpiInterceptionLayer for Watch {
     const WATCHES_COMPLETION: bool = true;
-    const COMPILED: Compiled = Compiled::ForCommunicationInOneRole;
+    const COMPILED: Compiled = Compiled::HotFunctionsShared;
 
     #[inline(always)]
     fn around<'c>(
@@ -453,16 +453,6 @@ impl MpiInterceptionLayer for Watch {
         result
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &QUICK;
-
-    /// What programs call in loops. Where nobody wants to know call sites, it is not noted either when messages began: that
-    /// would cost as much as all the rest. Calls come with their callers where those are wanted, and time is by the cycle
-    /// counter: [`way_of_messages`].
-    #[inline(always)]
-    fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
-        self.quickly(call, way)
-    }
-
     fn request_free<'c>(
         &self,
         next_f: impl next::MPI_Request_free<'c>,
@@ -481,7 +471,7 @@ impl MpiInterceptionLayer for Watch {
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
         let handle = comm.get().map_or(0, Word::to_word);
-        let next_f = || self.communicators.comm_free(next_f, comm);
+        let next_f = || self.communicators.ending(comm.get(), || next_f(comm));
         let result = self.plain(FunctionId::MPI_Comm_free, slot::COMM, handle, next_f);
         if result.is_ok() {
             groups::end_comm(handle);
@@ -495,7 +485,7 @@ impl MpiInterceptionLayer for Watch {
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
         let handle = comm.get().map_or(0, Word::to_word);
-        let next_f = || self.communicators.comm_disconnect(next_f, comm);
+        let next_f = || self.communicators.ending(comm.get(), || next_f(comm));
         let result = self.plain(FunctionId::MPI_Comm_disconnect, slot::COMM, handle, next_f);
         if result.is_ok() {
             groups::end_comm(handle);
@@ -572,9 +562,15 @@ impl Tool for Watch {
         self.depth.store(depth, Relaxed);
         let way = if depth == 0 { BARE } else { SITES };
         WAY.store(if Clock::counts_cycles() { way } else { 0 }, Relaxed);
-        Caller::spare_quick_calls(depth == 0);
+        Caller::skip_caller_capture(depth == 0);
         self.after.store(settings.number("AFTER"), Relaxed);
     }
 }
 
-install_qmpi_layer!(Watch, name = "mpi-watch", call_sites_or_bare, notes = state::MEMORY);
+install_qmpi_layer!(
+    Watch,
+    name = "mpi-watch",
+    optional_call_sites,
+    notes = state::MEMORY,
+    fast_path = fast::Fast
+);

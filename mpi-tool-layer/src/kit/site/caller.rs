@@ -49,11 +49,11 @@ macro_rules! __export_noting_caller {
     };
 }
 
-/// The same of a tool that may [spare its quick calls](Caller::spare_quick_calls) the note: two instructions more.
+/// The same of a tool that may [do without](Caller::skip_caller_capture) the note: two instructions more.
 #[cfg(feature = "call-sites")]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __export_bare_or_noting_caller {
+macro_rules! __export_optionally_noting_caller {
     (MPI_Pcontrol $($rest:tt)*) => {
         $crate::__export_noting_caller! { MPI_Pcontrol $($rest)* }
     };
@@ -64,7 +64,7 @@ macro_rules! __export_bare_or_noting_caller {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::WITH_CALLER }>(
+                    $crate::install::entry::always_fast::$name::<Here, { $crate::How::WITH_CALLER }>(
                         $($arg,)* Here::$name
                     )
                 }
@@ -79,12 +79,12 @@ macro_rules! __export_bare_or_noting_caller {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::BARE }>(
+                    $crate::install::entry::always_fast::$name::<Here, { $crate::How::BARE }>(
                         $($arg,)* Here::$name
                     )
                 }
             }
-            $crate::__note_caller_unless! { $crate::install::IS_SPARED, bare, Here::$name }
+            $crate::__note_caller_unless! { $crate::install::SKIPS_CALLERS, bare, Here::$name }
         }
     };
 }
@@ -104,7 +104,7 @@ macro_rules! __export_noting_caller {
 #[cfg(not(feature = "call-sites"))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __export_bare_or_noting_caller {
+macro_rules! __export_optionally_noting_caller {
     ($($rest:tt)*) => {
         $crate::__export_noting_caller! { $($rest)* }
     };
@@ -134,9 +134,9 @@ pub struct Caller {
     not_send: PhantomData<*const ()>,
 }
 
-/// Quick calls are spared the note of their caller.
+/// Do calls on a fast path come without a note of their caller?
 #[doc(hidden)]
-pub static IS_SPARED: AtomicU8 = AtomicU8::new(0);
+pub static SKIPS_CALLERS: AtomicU8 = AtomicU8::new(0);
 
 /// How far below the caller's stack pointer a layer may stand: its method is called by the exported
 /// function, most often by a jump.
@@ -149,12 +149,11 @@ impl Caller {
         Self { stack: word::<STACK>(), frame: word::<FRAME>(), not_send: PhantomData }
     }
 
-    /// Has calls on a [quick way](crate::MpiInterceptionLayer::around_quickly) come without a note of where they come from,
-    /// in a tool that is installed with `call_sites_or_bare`: for a tool whose user wants to know no call sites. Such a tool
-    /// is not asked which calls are quick. What they leave to the layer's other methods has no site, or any one. To be said in
-    /// [`configure`](crate::Tool::configure).
-    pub fn spare_quick_calls(is_spared: bool) {
-        IS_SPARED.store(is_spared.into(), Relaxed);
+    /// Tells a tool that is installed with `optional_call_sites` to note down no caller of calls on their
+    /// [fast path](crate::FastPath): for users who want to know no call sites. What such a call leaves to the layer has no
+    /// site, or any one. To be said in [`configure`](crate::Tool::configure).
+    pub fn skip_caller_capture(is_skipped: bool) {
+        SKIPS_CALLERS.store(is_skipped.into(), Relaxed);
     }
 
     /// Where the stack ended when the exported function was called: at its return address. `None` if that is not known.

@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Acquire};
 
 use super::thread::{self, ThisThread};
 use cache::Found;
-pub use caller::{Caller, IS_SPARED, Nesting};
+pub use caller::{Caller, Nesting, SKIPS_CALLERS};
 #[cfg(feature = "call-sites")]
 use search::new_site;
 

@@ -1,9 +1,7 @@
 //! A layer that does nothing but follow communicators.
 
-use mpi_sys::MPI_Comm;
-
 use super::Communicators;
-use crate::{Call, CallResult, Compiled, InOut, MpiInterceptionLayer, Tool, next};
+use crate::{Call, CallResult, Compiled, MpiInterceptionLayer, Tool};
 
 /// Follows the application's communicators for another layer, such as a raw one: the upper part of a
 /// [`LayerChain`](crate::LayerChain). What it has seen, [`communicators`](Self::communicators) tells. All layers of a tool share it.
@@ -27,25 +25,7 @@ impl MpiInterceptionLayer for CommunicatorLayer {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let accepted = next_f()?;
-        COMMUNICATORS.made(call, accepted);
-        Ok(accepted)
-    }
-
-    fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        COMMUNICATORS.comm_free(next_f, comm)
-    }
-
-    fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        COMMUNICATORS.comm_disconnect(next_f, comm)
+        COMMUNICATORS.around(call, next_f)
     }
 }
 

@@ -45,9 +45,7 @@ use mpi_sys::{MPI_Comm, pmpi};
 
 use crate::call::asking::UsedComm;
 use crate::host::world;
-use crate::{
-    Accepted, AnyCall, Call, CallResult, FunctionId, HandleMap, InOut, Rank, RankKind, Word, next,
-};
+use crate::{Accepted, AnyCall, Call, CallResult, FunctionId, HandleMap, Rank, RankKind, Word};
 use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
 pub use known_groups::KnownGroups;
@@ -59,14 +57,10 @@ use sessions::Sessions;
 /// Follows the application's communicators, for a layer that wants to know in which one something happens, and which
 /// process of `MPI_COMM_WORLD` a rank is.
 ///
-/// The layer tells of each [call that was accepted](Self::made) and passes on the two that end communicators. Then it
-/// can ask at any call:
+/// The layer passes its calls [through](Self::around). Then it can ask at any call:
 ///
 /// ```
-/// use mpi_tool_layer::mpi_sys::MPI_Comm;
-/// use mpi_tool_layer::{
-///     Call, CallResult, Communicators, Compiled, InOut, MpiInterceptionLayer, TrackedComm, next,
-/// };
+/// use mpi_tool_layer::{Call, CallResult, Communicators, Compiled, MpiInterceptionLayer};
 ///
 /// /// Says who sends to rank 0 of the world, in whichever communicator.
 /// struct ToRoot {
@@ -84,24 +78,13 @@ use sessions::Sessions;
 ///             let name = self.communicators.of(call).known().map_or("?", |known| known.name);
 ///             eprintln!("{} in {name}", call.function());
 ///         }
-///         let accepted = next_f()?;
-///         self.communicators.made(call, accepted);
-///         Ok(accepted)
-///     }
-///
-///     fn comm_free<'c>(
-///         &self, next_f: impl next::MPI_Comm_free<'c>, comm: InOut<'c, MPI_Comm>,
-///     ) -> CallResult<'c> {
-///         self.communicators.comm_free(next_f, comm)
-///     }
-///
-///     fn comm_disconnect<'c>(
-///         &self, next_f: impl next::MPI_Comm_disconnect<'c>, comm: InOut<'c, MPI_Comm>,
-///     ) -> CallResult<'c> {
-///         self.communicators.comm_disconnect(next_f, comm)
+///         self.communicators.around(call, next_f)
 ///     }
 /// }
 /// ```
+///
+/// A layer that has a method of its own for a function that makes or ends a communicator tells of it by [`made`](Self::made)
+/// and [`ending`](Self::ending).
 ///
 /// A process tells 4,092 communicators apart in its life; further ones are [`TrackedComm::OTHERS`]. Their members take
 /// memory only while they exist, and none that grows with the group if their world ranks are evenly spaced.
@@ -224,11 +207,17 @@ impl Communicators {
         }
     }
 
-    /// The communicator of a call: the first one, if it has several. May be asked before the call is passed on. Takes no
-    /// lock, and allocates at the first question about a predefined communicator only.
+    /// The communicator of a call: the first one, if it has several, or the one that [it ends](Self::ends_one). May be asked
+    /// before the call is passed on. Takes no lock, and allocates at the first question about a predefined communicator only.
     #[inline(always)]
     pub fn of<'c>(&self, call: impl Call<'c>) -> TrackedComm {
-        call.communicator().map_or(TrackedComm::NONE, |comm| self.of_handle(comm.raw()))
+        Self::handle_of(call).map_or(TrackedComm::NONE, |comm| self.of_handle(comm))
+    }
+
+    /// Its handle.
+    #[inline(always)]
+    pub fn handle_of<'c>(call: impl Call<'c>) -> Option<MPI_Comm> {
+        if Self::ends_one(call) { call.freed() } else { call.communicator().map(|comm| comm.raw()) }
     }
 
     /// The communicator of a handle, as the application has passed it.
@@ -315,8 +304,29 @@ impl Communicators {
         Some((groups.own.clone(), groups.other.clone()))
     }
 
-    /// Notes what an accepted call has made or named: to be called for every call, after it has returned to the layer.
-    /// Costs nothing but for functions that make or name communicators.
+    /// Passes a call on, and notes what it has made, named or ended. Costs nothing but for the functions that do so.
+    #[inline(always)]
+    pub fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        if Self::ends_one(call) {
+            return self.ending(call.freed(), next_f);
+        }
+        let accepted = next_f()?;
+        self.made(call, accepted);
+        Ok(accepted)
+    }
+
+    /// Does a call end the communicator that it is given? [`of`](Self::of) tells which one that is.
+    #[inline(always)]
+    pub fn ends_one<'c>(call: impl Call<'c>) -> bool {
+        matches!(call.function(), FunctionId::MPI_Comm_free | FunctionId::MPI_Comm_disconnect)
+    }
+
+    /// Notes what an accepted call has made or named, after it has returned to a layer that does not pass it
+    /// [through](Self::around). Costs nothing but for functions that make or name communicators.
     #[inline(always)]
     pub fn made<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) {
         if let Some(origin) = origin(call.function()) {
@@ -334,24 +344,6 @@ impl Communicators {
     pub fn new_handle<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<MPI_Comm> {
         origin(call.function())?;
         Some(UsedComm::made(call.erase(), accepted)?.handle())
-    }
-
-    /// Passes on a call that ends what was known.
-    pub fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        self.end(comm.get(), || next_f(comm))
-    }
-
-    /// Passes on a call that ends what was known.
-    pub fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        self.end(comm.get(), || next_f(comm))
     }
 
     /// A handle that has no number: of a predefined communicator that is used for the first time, or unknown.
@@ -396,9 +388,9 @@ impl Communicators {
         Some((TrackedComm::from_number(number?), groups?))
     }
 
-    /// Passes on the end of a communicator. It is forgotten before, as another thread may get the handle for a new one at
+    /// Passes on a call that ends a communicator. It is forgotten before, as another thread may get the handle for a new one at
     /// once; if MPI refuses the call, it is still there.
-    fn end<'c>(
+    pub fn ending<'c>(
         &self,
         comm: Option<MPI_Comm>,
         next_f: impl FnOnce() -> CallResult<'c>,

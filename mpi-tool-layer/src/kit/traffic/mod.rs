@@ -7,7 +7,7 @@ mod whom;
 use core::ffi::c_int;
 
 pub use again::{Complete, Keeps, KeptMessage, STARTED_MESSAGES};
-use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
+use mpi_sys::{MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use super::peers::Peer;
 use crate::call::{Completion, Pattern, Shape, Timing, may_complete, may_move_two};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
-    FunctionId, HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
-    functions, next, received_bytes, received_bytes_at_once,
+    FunctionId, HandleMap, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
+    functions, received_bytes, received_bytes_at_once,
 };
 
 /// What a layer does with data that have moved: see [`Traffic`].
@@ -85,6 +85,7 @@ pub const TRAFFIC: [bool; FunctionId::COUNT] = functions!(|function| {
         || !matches!(shape.completion, Completion::None)
         || makes_place(function)
         || receives_matched(function)
+        || frees(function)
         || matches!(function, FunctionId::MPI_Start | FunctionId::MPI_Startall)
 });
 
@@ -109,14 +110,12 @@ pub struct Exchange {
 /// The layer passes each call through [`around`](Self::around), with a *tag* of its choice, which comes back with the
 /// call's data, also when they arrive in another call, much later. It is asked for the tag after the call, where that
 /// moves data. It must
-/// [watch completion](crate::MpiInterceptionLayer::WATCHES_COMPLETION), and pass on the calls that free a request or a
-/// datatype or close a file:
+/// [watch completion](crate::MpiInterceptionLayer::WATCHES_COMPLETION).
 ///
 /// ```
-/// use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
 /// use mpi_tool_layer::{
-///     Call, CallResult, Compiled, Flow, FunctionClass, FunctionId, InOut, MpiInterceptionLayer, PredefinedDatatype,
-///     TRAFFIC, Tally, ThreadCounters, Tool, Traffic, next,
+///     Call, CallResult, Compiled, Flow, FunctionClass, FunctionId, MpiInterceptionLayer, PredefinedDatatype,
+///     TRAFFIC, Tally, ThreadCounters, Tool, Traffic,
 /// };
 ///
 /// /// How many bytes arrive in messages, and how many in other ways.
@@ -145,24 +144,6 @@ pub struct Exchange {
 ///     ) -> CallResult<'c> {
 ///         let is_message = call.class() == FunctionClass::PointToPoint;
 ///         self.traffic.around(&self.bytes, || is_message, call, next_f)
-///     }
-///
-///     fn request_free<'c>(
-///         &self, next_f: impl next::MPI_Request_free<'c>, request: InOut<'c, MPI_Request>,
-///     ) -> CallResult<'c> {
-///         self.traffic.request_free(next_f, request)
-///     }
-///
-///     fn type_free<'c>(
-///         &self, next_f: impl next::MPI_Type_free<'c>, datatype: InOut<'c, MPI_Datatype>,
-///     ) -> CallResult<'c> {
-///         self.traffic.type_free(next_f, datatype)
-///     }
-///
-///     fn file_close<'c>(
-///         &self, next_f: impl next::MPI_File_close<'c>, fh: InOut<'c, MPI_File>,
-///     ) -> CallResult<'c> {
-///         self.traffic.file_close(next_f, fh)
 ///     }
 /// }
 /// ```
@@ -204,6 +185,9 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 }
                 pending.is_persistent().then_some(pending)
             });
+        }
+        if frees(call.function()) {
+            return self.freeing(call.erase(), next_f);
         }
         if is_to_nobody(call) {
             // Nothing will move, whatever comes of it.
@@ -265,38 +249,24 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         !self.requests.several_threads()
     }
 
-    /// Passes on a call that ends what was known.
-    pub fn request_free<'c>(
+    /// Passes on a call that frees a request or a datatype, or closes a file: what was kept of it is gone.
+    #[cold]
+    #[inline(never)]
+    fn freeing<'c>(
         &self,
-        next_f: impl next::MPI_Request_free<'c>,
-        request: InOut<'c, MPI_Request>,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        self.requests.free(request.get(), || next_f(request))
+        match call.function() {
+            FunctionId::MPI_Request_free => return self.requests.free(call.freed(), next_f),
+            FunctionId::MPI_Type_free => {
+                call.freed().into_iter().for_each(|datatype| self.datatypes.forget(datatype));
+            }
+            _ => drop(call.freed::<MPI_File>().and_then(|file| self.split.remove(file))),
+        }
+        next_f()
     }
 
-    /// Passes on a call that ends what was known.
-    pub fn type_free<'c>(
-        &self,
-        next_f: impl next::MPI_Type_free<'c>,
-        datatype: InOut<'c, MPI_Datatype>,
-    ) -> CallResult<'c> {
-        if let Some(datatype) = datatype.get() {
-            self.datatypes.forget(datatype);
-        }
-        next_f(datatype)
-    }
-
-    /// Passes on a call that ends what was known.
-    pub fn file_close<'c>(
-        &self,
-        next_f: impl next::MPI_File_close<'c>,
-        fh: InOut<'c, MPI_File>,
-    ) -> CallResult<'c> {
-        if let Some(file) = fh.get() {
-            self.split.remove(file);
-        }
-        next_f(fh)
-    }
     /// A piece of the data of a blocking call.
     #[inline(always)]
     fn moved_now<'c>(
@@ -525,6 +495,13 @@ struct Start<'a, 'c> {
     place: Place<'a>,
     transfer: Transfer<'c>,
     datatype: PredefinedDatatype,
+}
+
+/// Does the function free something that is kept here?
+#[inline(always)]
+const fn frees(function: FunctionId) -> bool {
+    use FunctionId::{MPI_File_close, MPI_Request_free, MPI_Type_free};
+    matches!(function, MPI_File_close | MPI_Request_free | MPI_Type_free)
 }
 
 /// Does a call start one message, which goes on when it has returned?

@@ -2,12 +2,13 @@
 
 use mpi_facts::{NONE, Pattern};
 use mpi_tool_layer::mpi_sys::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
-use mpi_tool_layer::{FunctionClass, Word as _};
+use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
 
 use super::{BLOCKS, values};
 use crate::arguments::Checked;
 use crate::comms::Comm;
-use crate::findings::rank;
+use crate::findings::{rank, ranks_text};
+use crate::groups;
 use crate::operations;
 use crate::types::Signature;
 
@@ -20,6 +21,32 @@ pub(crate) struct Contribution {
     pub(crate) counts: Option<u64>,
     pub(crate) own_block: Option<(usize, u64)>,
     pub(crate) root_blocks: Vec<u64>,
+    /// The processes of the group that `MPI_Comm_create` gets.
+    pub(crate) group: Option<Group>,
+}
+
+/// A group of processes that all are among the first 64 of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// A bit for each of them.
+    pub(crate) members: u64,
+    /// A hash of their order.
+    pub(crate) order: u32,
+}
+
+impl Group {
+    fn of(ranks: &[u32]) -> Option<Self> {
+        let bit = |all: u64, rank: &u32| Some(all | 1_u64.checked_shl(*rank)?);
+        let members = ranks.iter().try_fold(0, bit)?;
+        let next = |hash: u32, rank: &u32| (hash ^ *rank).wrapping_mul(0x0100_0193);
+        Some(Self { members, order: ranks.iter().fold(0x811c_9dc5, next) })
+    }
+
+    /// Its members, in words.
+    pub(super) fn describe(self) -> String {
+        let members: Vec<u32> = (0..64).filter(|rank| self.members >> rank & 1 != 0).collect();
+        format!("a group of {}", ranks_text(&members))
+    }
 }
 
 /// Signature of a buffer with one count and one datatype.
@@ -38,6 +65,9 @@ pub(super) fn contribution(checked: &Checked<'_>, comm: &Comm) -> Contribution {
     }
     if shape.class != FunctionClass::Collective {
         own.counts = values::hash(checked);
+        if checked.function == FunctionId::MPI_Comm_create && checked.is_sound {
+            own.group = groups::world_ranks(checked.call).and_then(|ranks| Group::of(&ranks));
+        }
         return own;
     }
     own.root = checked.int(shape.root);

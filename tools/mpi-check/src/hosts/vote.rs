@@ -149,7 +149,7 @@ impl Side {
             What::Roots => format!("root {}", self.root as i64),
             What::Operations => operations::name_of_number(self.operation).into(),
             What::Data => self.signature().describe(),
-            What::Counts | What::Values => {
+            What::Counts | What::Values | What::Groups => {
                 self.function().map_or_else(|| "an array".into(), |of| what.side(of, false))
             }
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use mpi_check_engine::{CallSite, Need, Picture, Standstill, State, Wait, Whom};
+use mpi_facts::{Completion, Shape};
 use mpi_tool_layer::FunctionId;
 
 use crate::collectives;
@@ -23,6 +24,11 @@ fn behind(function: FunctionId, waiting: FunctionId, mark: Mark) -> String {
     let place = places::of_mark(mark);
     let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
     format!(" ({function}{at})")
+}
+
+/// Does a function wait for what others have started?
+fn completes_requests(function: FunctionId) -> bool {
+    !matches!(Shape::of(function).completion, Completion::None)
 }
 
 /// Puts a standstill into words. A rank of which a sentence of its own is told is not described in the others' sentences.
@@ -60,7 +66,9 @@ impl Teller<'_> {
             return format!("{on} waits for other ranks to call it");
         };
         let mark = if of.first.0 == wait.rank { of.first.1 } else { Mark::default() };
-        let behind = behind(of.function, waiting, mark);
+        // Ranks that call different functions in one operation were told before: this one has called its own.
+        let called = if completes_requests(waiting) { of.function } else { waiting };
+        let behind = behind(called, waiting, mark);
         match &wait.whom {
             Whom::Ranks(missing) if !missing.is_empty() => {
                 let first = missing[0];
@@ -68,12 +76,9 @@ impl Teller<'_> {
                 let at = at.replacen(", which", &format!("; rank {first}"), 1);
                 let has = if missing.len() == 1 { "has" } else { "have" };
                 let missing = ranks_text(missing);
-                format!(
-                    "{behind}{on} waits for {missing}, which {has} not called {}{at}",
-                    of.function
-                )
+                format!("{behind}{on} waits for {missing}, which {has} not called {called}{at}")
             }
-            _ => format!("{behind}{on} waits for other ranks to call {}", of.function),
+            _ => format!("{behind}{on} waits for other ranks to call {called}"),
         }
     }
 
@@ -147,9 +152,27 @@ impl Teller<'_> {
             Some(Need::Completion { rank, .. }) => {
                 write!(text, " waits for rank {rank} to complete its epoch{}", at(rank))
             }
-            Some(Need::Entered { rank: other, identity, .. }) => {
+            Some(Need::Entered { rank: other, identity, number }) => {
                 let on = names::on(identity);
-                write!(text, "{on} waits for rank {other} to call it, too{}", at(other))
+                let at = at(other);
+                match names::persistent(identity) {
+                    Some((by, mark)) => {
+                        let behind = behind(by, function, mark);
+                        write!(text, "{behind}{on} waits for rank {other} to start it, too{at}")
+                    }
+                    None if !completes_requests(function) => {
+                        write!(text, "{on} waits for rank {other} to call it, too{at}")
+                    }
+                    None => {
+                        let of = collectives::under_way(identity, number).filter(|_| !is_of_all);
+                        let (behind, what) = of.map_or_else(Default::default, |of| {
+                            let is_own = of.first.0 == rank;
+                            let mark = if is_own { of.first.1 } else { Mark::default() };
+                            (behind(of.function, function, mark), format!(" {}", of.function))
+                        });
+                        write!(text, "{behind}{on} waits for rank {other} to call{what}, too{at}")
+                    }
+                }
             }
             Some(Need::Unlocked(_)) => match &wait.whom {
                 Whom::Ranks(holders) if !holders.is_empty() => {

@@ -1,8 +1,11 @@
-//! Calls that a layer passes on in a few instructions, before its other code is looked at.
+//! The fast path of a tool: calls that it passes on in a few instructions, before the layer's other code.
 //!
 //! What a layer does with messages that carry data needs many registers, and the compiler saves them at the beginning of
-//! the function, also for calls that need none of it. So a function of a preloaded tool may have a *quick way*: code of its
+//! the function, also for calls that need none of it. So a function of a preloaded tool may have a *fast path*: code of its
 //! own, which handles a call or jumps to the rest with all arguments where they are.
+//!
+//! A layer does not know of this. A tool names its fast path where it is installed, and the bodies of exported functions
+//! (`host/entry/fast.rs`) decide there, for each function, which of the two a call takes.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -10,18 +13,93 @@ use core::mem::MaybeUninit;
 use mpi_facts::{Completion, FunctionClass, NONE, Pattern, Shape, Timing};
 use mpi_sys::{MPI_Request, MPI_Status};
 
-use crate::call::{CallResult, KnownCall, Word};
+use crate::call::{Call, CallResult, KnownCall, Word};
 use crate::{FunctionId, functions};
 
-/// A call on its quick way: see [`around_quickly`](crate::MpiInterceptionLayer::around_quickly). A layer takes one of two
-/// ways, once. Only the framework makes one.
+/// What a tool does for speed: how it passes on some calls in a preloaded tool, as few instructions as can be, in place of
+/// the layer's methods.
+///
+/// A tool names a type with this trait where it is installed: `install_qmpi_layer!(Layer, name = "my-tool",
+/// fast_path = Fast)`. Without one, and in a level of a stack, all calls go through the layer. The layer must do the same
+/// with them, more slowly: a fast path may [fall back](FastCall::fall_back) at any call.
+///
+/// ```
+/// use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+///
+/// use mpi_tool_layer::{
+///     Call, CallResult, FastCall, FastPath, FunctionId, MESSAGES, MpiInterceptionLayer,
+/// };
+///
+/// /// Says what messages there are, while it is told to.
+/// struct Loud(AtomicBool);
+///
+/// impl MpiInterceptionLayer for Loud {
+///     fn around<'c>(
+///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+///     ) -> CallResult<'c> {
+///         if self.0.load(Relaxed) {
+///             eprintln!("{} with tag {:?}", call.function(), call.tag());
+///         }
+///         next_f()
+///     }
+/// }
+///
+/// struct Silent;
+///
+/// impl FastPath<Loud> for Silent {
+///     const FUNCTIONS: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+///
+///     fn around<'c>(layer: &Loud, _: impl Call<'c>, next: impl FastCall<'c>) -> CallResult<'c> {
+///         if layer.0.load(Relaxed) { next.fall_back() } else { next.pass_on() }
+///     }
+/// }
+/// ```
+pub trait FastPath<L: ?Sized>: 'static {
+    /// The functions with a fast path, by their numbers. Only functions that return an error code, and none that starts
+    /// or ends MPI: others do not compile.
+    const FUNCTIONS: &'static [bool; FunctionId::COUNT];
+
+    /// Do calls have their [status](crate::Call::status) here, also where the application ignores it? Then
+    /// [`pass_on`](FastCall::pass_on) lends MPI one, for a few instructions in each function that receives.
+    const LENDS_STATUS: bool = false;
+
+    /// Does this call take the fast path? To be told by the arguments: each call of the [functions](Self::FUNCTIONS) asks,
+    /// before any register is saved. Tools with `optional_call_sites` do not ask.
+    #[inline(always)]
+    fn takes<'c>(layer: &L, call: impl Call<'c>) -> bool {
+        let _ = (layer, call);
+        true
+    }
+
+    /// Passes on a call, or leaves it to the layer. To be marked `#[inline(always)]`.
+    ///
+    /// The call's [status](crate::Call::status) is what the application has passed, unless MPI is
+    /// [lent](Self::LENDS_STATUS) another.
+    fn around<'c>(layer: &L, call: impl Call<'c>, next: impl FastCall<'c>) -> CallResult<'c>;
+}
+
+/// The fast path of tools that have none.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct NoFastPath;
+
+impl<L: ?Sized> FastPath<L> for NoFastPath {
+    const FUNCTIONS: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
+
+    #[inline(always)]
+    fn around<'c>(_: &L, _: impl Call<'c>, next: impl FastCall<'c>) -> CallResult<'c> {
+        next.fall_back()
+    }
+}
+
+/// What becomes of a call on its [fast path](FastPath::around): one of two things, once. Only the framework makes one.
 ///
 /// Its methods are always inlined. A closure cannot be, and one that is compiled as a function of its own has all arguments
 /// stored and loaded again.
 #[allow(private_bounds, reason = "the framework's own")]
-pub trait QuickWay<'c>: OfTheFramework + Sized {
+pub trait FastCall<'c>: OfTheFramework + Sized {
     /// Has the tool noted down where the call comes from? Known when the layer is compiled. Not of calls that
-    /// [come without](crate::Caller::spare_quick_calls) that.
+    /// [come without](crate::Caller::skip_caller_capture) that.
     fn has_caller(&self) -> bool;
 
     /// Did the exported function find that one thread calls MPI, and that it is in no other call
@@ -31,15 +109,15 @@ pub trait QuickWay<'c>: OfTheFramework + Sized {
     /// Passes the call on, with the application's arguments.
     fn pass_on(self) -> CallResult<'c>;
 
-    /// Leaves the call to the layer's other methods. What is done before this and after it should be little: at best it is a
+    /// Leaves the call to the layer. What is done before this and after it should be little: at best it is a
     /// jump.
-    fn go_slowly(self) -> CallResult<'c>;
+    fn fall_back(self) -> CallResult<'c>;
 }
 
-/// Nobody else makes such a type: a layer believes what it says.
+/// Nobody else makes such a type: a fast path believes what it says.
 pub(crate) trait OfTheFramework {}
 
-/// How a call has come to its quick way.
+/// How a call has come to its fast path.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct How;
@@ -54,7 +132,7 @@ impl How {
 }
 
 /// The functions that send or receive messages and are over when they return, such as `MPI_Send`, `MPI_Recv` and
-/// `MPI_Sendrecv`, for [`QUICK`](crate::MpiInterceptionLayer::QUICK). Their large-count twins are not among them.
+/// `MPI_Sendrecv`, for [`FastPath::FUNCTIONS`]. Their large-count twins are not among them.
 pub const MESSAGES: [bool; FunctionId::COUNT] = functions!(|function| {
     let shape = Shape::of(function);
     matches!(shape.class, FunctionClass::PointToPoint)
@@ -65,16 +143,16 @@ pub const MESSAGES: [bool; FunctionId::COUNT] = functions!(|function| {
         && !function.is_large_count()
 });
 
-/// The requests of a call on its quick way, as they were before it: none but of functions that complete requests.
-pub(crate) struct QuickRequests {
+/// The requests of a call on its fast path, as they were before it: none but of functions that complete requests.
+pub(crate) struct FastRequests {
     first: [MaybeUninit<MPI_Request>; MOST],
     length: usize,
 }
 
-/// Calls with more requests do not go a quick way.
+/// Calls with more requests do not take the fast path.
 pub(crate) const MOST: usize = 16;
 
-impl QuickRequests {
+impl FastRequests {
     /// A copy of them; `None` of too many, and of what is no array.
     ///
     /// # Safety
@@ -111,10 +189,10 @@ impl QuickRequests {
     }
 }
 
-/// Statuses for a call on its quick way whose own the application ignores: none, one, or one for each request.
-pub(crate) struct QuickStatuses<const MOST: usize>([MaybeUninit<MPI_Status>; MOST]);
+/// Statuses for a call on its fast path whose own the application ignores: none, one, or one for each request.
+pub(crate) struct FastStatuses<const MOST: usize>([MaybeUninit<MPI_Status>; MOST]);
 
-impl<const MOST: usize> QuickStatuses<MOST> {
+impl<const MOST: usize> FastStatuses<MOST> {
     /// Not set yet.
     #[inline(always)]
     pub(crate) const fn new() -> Self {

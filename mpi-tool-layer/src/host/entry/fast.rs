@@ -1,5 +1,4 @@
-//! The bodies of exported functions that have a quick way of the layer's
-//! ([`around_quickly`](crate::MpiInterceptionLayer::around_quickly)). `entry.rs` expands the macros.
+//! The bodies of exported functions that have a [fast path](crate::FastPath). `entry.rs` expands the macros.
 
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
@@ -8,12 +7,12 @@ use mpi_facts::Pattern;
 use mpi_sys::{MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Status};
 
 use super::Preloaded;
+use crate::FunctionId;
 use crate::call::{CallResult, KnownCall, NONE, Returns, Shape, result};
-use crate::high::{How, MOST_QUICK, OfTheFramework, QuickStatuses, QuickWay};
+use crate::high::{FastCall, FastPath, FastStatuses, How, MOST_FAST, OfTheFramework};
 use crate::host::lifecycle::is_watched;
-use crate::{FunctionId, RawMpiInterceptionLayer};
 
-macro_rules! always_quick_function {
+macro_rules! always_fast_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(always)]
@@ -23,7 +22,7 @@ macro_rules! always_quick_function {
         ) -> $ret {
             // SAFETY: all want what this function does.
             unsafe {
-                if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
+                if const { has_fast_path::<T>(FunctionId::$c_name) } {
                     ways::$name::<T, HOW>($($arg),*)
                 } else if HOW == How::WITH_CALLER {
                     whole::$name::<T>($($arg),*)
@@ -35,17 +34,17 @@ macro_rules! always_quick_function {
     };
 }
 
-/// Has a layer a quick way for a function?
-pub(super) const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -> bool {
-    let is_quick = L::QUICK[function as usize];
-    if is_quick {
+/// Has a tool a fast path for a function?
+pub(super) const fn has_fast_path<T: Preloaded>(function: FunctionId) -> bool {
+    let has_one = T::FastPath::FUNCTIONS[function as usize];
+    if has_one {
         assert!(!is_watched(function), "the tool itself watches this function");
-        assert!(Shape::of(function).returns_code, "a quick function returns a code");
+        assert!(Shape::of(function).returns_code, "a function with a fast path returns a code");
     }
-    is_quick
+    has_one
 }
 
-/// How many statuses calls of a function may have on their quick way where the application ignores its own: one of
+/// How many statuses calls of a function may have on their fast path where the application ignores its own: one of
 /// functions that have received something when they return, and as many as requests of those that wait for all of them.
 pub(super) const fn most_lent(function: FunctionId) -> usize {
     let shape = Shape::of(function);
@@ -55,7 +54,7 @@ pub(super) const fn most_lent(function: FunctionId) -> usize {
     } else if is_received || shape.waits_for_one() {
         1
     } else if shape.waits_for_all() {
-        MOST_QUICK
+        MOST_FAST
     } else {
         0
     }
@@ -67,7 +66,7 @@ pub(super) trait Lent {
     /// if the parameter is an array.
     fn or_own<const MOST: usize>(
         self,
-        own: &mut QuickStatuses<MOST>,
+        own: &mut FastStatuses<MOST>,
         is_array: bool,
         requests: usize,
     ) -> Self;
@@ -77,7 +76,7 @@ impl Lent for *mut MPI_Status {
     #[inline(always)]
     fn or_own<const MOST: usize>(
         self,
-        own: &mut QuickStatuses<MOST>,
+        own: &mut FastStatuses<MOST>,
         is_array: bool,
         requests: usize,
     ) -> Self {
@@ -92,7 +91,7 @@ impl Lent for *mut MPI_Status {
 /// What the function reads.
 impl Lent for *const MPI_Status {
     #[inline(always)]
-    fn or_own<const MOST: usize>(self, _: &mut QuickStatuses<MOST>, _: bool, _: usize) -> Self {
+    fn or_own<const MOST: usize>(self, _: &mut FastStatuses<MOST>, _: bool, _: usize) -> Self {
         self
     }
 }
@@ -107,46 +106,43 @@ macro_rules! lent {
     };
 }
 
-/// A call of a function, whose number is `FUNCTION`, on its quick way.
-pub(super) struct Quickly<'a, T, A, const FUNCTION: usize, const HOW: u8> {
+/// A call of a function, whose number is `FUNCTION`, on its fast path.
+pub(super) struct Fast<'a, T, A, const FUNCTION: usize, const HOW: u8> {
     /// As the application has passed them.
     arguments: A,
     /// As MPI gets them.
     lent: A,
-    /// What the layer's other methods are called by: a function of the same prototype.
-    slowly: *const c_void,
+    /// What the layer is called by: a function of the same prototype.
+    layered: *const c_void,
     /// Where it is kept what the next function has returned.
     returned: Option<&'a Returns>,
     tool: PhantomData<T>,
 }
 
 impl<'a, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8>
-    Quickly<'a, T, A, FUNCTION, HOW>
+    Fast<'a, T, A, FUNCTION, HOW>
 {
     /// Of a call with these arguments.
     ///
     /// # Safety
-    /// `slowly` and the function of this number in [`Preloaded::next`] take arguments of these types and return an error
+    /// `layered` and the function of this number in [`Preloaded::next`] take arguments of these types and return an error
     /// code, by C's rules, and the arguments, these and the `lent` ones, are as the standard asks of the call, also when a
     /// method of this is called.
     #[inline(always)]
     pub(super) unsafe fn new(
         arguments: A,
         lent: A,
-        slowly: *const c_void,
+        layered: *const c_void,
         returned: Option<&'a Returns>,
     ) -> Self {
-        Self { arguments, lent, slowly, returned, tool: PhantomData }
+        Self { arguments, lent, layered, returned, tool: PhantomData }
     }
 }
 
-impl<T, A, const FUNCTION: usize, const HOW: u8> OfTheFramework
-    for Quickly<'_, T, A, FUNCTION, HOW>
-{
-}
+impl<T, A, const FUNCTION: usize, const HOW: u8> OfTheFramework for Fast<'_, T, A, FUNCTION, HOW> {}
 
-impl<'c, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8> QuickWay<'c>
-    for Quickly<'_, T, A, FUNCTION, HOW>
+impl<'c, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8> FastCall<'c>
+    for Fast<'_, T, A, FUNCTION, HOW>
 {
     #[inline(always)]
     fn has_caller(&self) -> bool {
@@ -166,9 +162,9 @@ impl<'c, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8> Quick
     }
 
     #[inline(always)]
-    fn go_slowly(self) -> CallResult<'c> {
-        // SAFETY: the function and its arguments must be as `new` asks it of `slowly` and of `arguments`.
-        returned(unsafe { self.arguments.call(self.slowly) }, self.returned)
+    fn fall_back(self) -> CallResult<'c> {
+        // SAFETY: the function and its arguments must be as `new` asks it of `layered` and of `arguments`.
+        returned(unsafe { self.arguments.call(self.layered) }, self.returned)
     }
 }
 
@@ -230,7 +226,7 @@ macro_rules! way_function {
             const SHAPE: Shape = Shape::of(FunctionId::$c_name);
             let words = [$(word!($kind $arg)),*];
             // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's.
-            let before = unsafe { QuickRequests::of::<{ FunctionId::$c_name as usize }>(&words) };
+            let before = unsafe { FastRequests::of::<{ FunctionId::$c_name as usize }>(&words) };
             let Some(before) = before else {
                 let ($($arg,)*) = arguments;
                 // SAFETY: it wants what this function does.
@@ -238,9 +234,9 @@ macro_rules! way_function {
             };
             // MPI writes there during the call, which is over before this is.
             #[allow(unused_mut, unused_variables, reason = "most functions have no status")]
-            let mut own_statuses = QuickStatuses::<{ most_lent(FunctionId::$c_name) }>::new();
+            let mut own_statuses = FastStatuses::<{ most_lent(FunctionId::$c_name) }>::new();
             $(let $arg = lent!(
-                const { <T::Layer as RawMpiInterceptionLayer>::QUICK_STATUS },
+                const { T::FastPath::LENDS_STATUS },
                 own_statuses, SHAPE.array_of_statuses, before.as_slice().len(), $kind $arg
             );)*
             let words = [$(word!($kind $arg)),*];
@@ -256,31 +252,31 @@ macro_rules! way_function {
                 )
             };
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
-            let slowly: Function = outlined::$name::<T>;
+            let layered: Function = outlined::$name::<T>;
             // SAFETY: both functions must take these arguments, as the standard asks it: they have the prototype of the
             // exported function, as the constructor of the table of next functions and `link` ask for it, and return a
-            // code, as `is_quick` asserts. The arguments are the application's, whose call lasts until the layer's method
+            // code, as `has_fast_path` asserts. The arguments are the application's, whose call lasts until the layer's method
             // has returned, and so does the status that MPI may get instead of one that the application ignores.
-            let way = unsafe {
-                Quickly::<T, _, { FunctionId::$c_name as usize }, HOW>::new(
+            let next = unsafe {
+                Fast::<T, _, { FunctionId::$c_name as usize }, HOW>::new(
                     arguments,
                     ($($arg,)*),
-                    slowly as *const c_void,
+                    layered as *const c_void,
                     HAS_REQUESTS.then_some(&returned),
                 )
             };
-            let result = T::instance().layer.around_quickly(call, way);
+            let result = T::FastPath::around(&T::instance().layer, call, next);
             let code = if SHAPE.array_of_statuses {
                 code_with_statuses(result, returned.get())
             } else {
                 code(result)
             };
-            Returned::from_code(code).expect("quick functions return a code")
+            Returned::from_code(code).expect("functions with a fast path return a code")
         }
     };
 }
 
-macro_rules! quick_function {
+macro_rules! fast_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(never)]

@@ -157,6 +157,7 @@ mod datatypes;
 pub mod fortran;
 mod function_counters;
 mod functions;
+mod gauges;
 mod handles;
 mod high;
 mod host;
@@ -172,14 +173,15 @@ mod table;
 #[doc(hidden)]
 pub use arch::argument_aside;
 pub use call::{
-    Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, NextFunction, Returned, Transfer,
-    Transfers, Word, received_bytes, received_bytes_at_once,
+    Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, OutOfLine, Returned, Transfer, Transfers,
+    Word, received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
 pub use compiled::Compiled;
 pub use counters::ThreadCounters;
 pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
+pub use gauges::Gauges;
 pub use handles::HandleMap;
 pub use high::*;
 pub use host::ends::after_all;
@@ -191,16 +193,17 @@ pub use host::options;
 pub use host::output::{print, say};
 pub use host::report::Counters;
 pub use host::room::{make_room, may_have_bytes};
+pub use host::running::RunningMpi;
 pub use host::world::position as world_position;
 pub use host::writing::without_signals;
 #[doc(hidden)]
 pub use host::{entry, install, linker, marks, note, run};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Complete, Exchange,
-    Keeps, KeptMessage, KnownComm, KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments,
-    Nesting, Part, PartKind, Parts, Peer, PeerTable, PythonPlace, RowKey, STARTED_MESSAGES, Site,
-    SizeClass, Stretch, TRAFFIC, Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic,
-    copy_memory,
+    AnyLog, AnyTable, Caller, Cell, Clock, CodePlace, CommunicatorLayer, Communicators, Complete,
+    Exchange, Files, Keeps, KeptMessage, KnownComm, KnownGroups, KnownRow, Log, Measure,
+    MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable, PythonPlace,
+    RowKey, STARTED_MESSAGES, Site, SizeClass, Stretch, TRAFFIC, Table, Tally, ThisThread,
+    ThreadWord, TrackedComm, Traffic, copy_memory,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
@@ -222,9 +225,7 @@ pub use table::{NextFunctions, NextTable};
 /// one static value of the type; in a stack each level of the tool is another value, with settings
 /// and a report of its own.
 ///
-/// Nothing is dropped: a tool lives as long as its process. There is no method for the end of MPI,
-/// since the framework reports then what [`counters`](Self::counters) has told; a layer that wants
-/// to act there overrides `finalize`.
+/// Nothing is dropped: a tool lives as long as its process.
 pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     /// The state in which every level of the tool starts. It is a constant, since the tool is a
     /// static that is there before any code of the process runs; what must be computed at run time
@@ -265,6 +266,26 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     /// Who has sent how much to whom, for the matrix in the report of the [table](Self::table): asked for as that is.
     fn peers(&self) -> Option<&PeerTable> {
         None
+    }
+
+    /// Rows that the tool has written down ([`Log::any`]), for the report at the program's end: asked for and reported as
+    /// [counters](Self::counters) are. A tool that has a table reports that, and one that has a log reports that, and no
+    /// counters.
+    fn log(&self) -> Option<&AnyLog> {
+        None
+    }
+
+    /// MPI has started: `MPI_Init`, `MPI_Init_thread` or the first `MPI_Session_init` has succeeded and not returned yet. In a
+    /// process that has both a session and a world, this is called for each, the world's with a
+    /// [position](RunningMpi::position).
+    fn started(&self, mpi: &RunningMpi) {
+        let _ = mpi;
+    }
+
+    /// MPI is about to end: `MPI_Finalize` has been called and not passed on yet, or `MPI_Session_finalize` of the last session
+    /// of a process that has no world. The report is written afterwards, so what is counted here is in it.
+    fn ending(&self, mpi: &RunningMpi) {
+        let _ = mpi;
     }
 
     /// What the tool does when the process is about to end in the middle of MPI: by a signal that the program does not handle, by

@@ -64,6 +64,8 @@ enum Place {
     Threads(*const Lane),
     /// One number.
     Single(*const AtomicU64),
+    /// The mean of values: their sum, and how many there are.
+    Mean(*const [AtomicU64; 2]),
 }
 
 impl Measure {
@@ -78,6 +80,10 @@ impl Measure {
             match self.place {
                 Place::Threads(lane) => Lane::sum(lane, index as usize),
                 Place::Single(number) => (*number).load(Relaxed),
+                Place::Mean(of) => {
+                    let [sum, count] = &*of;
+                    sum.load(Relaxed) / count.load(Relaxed).max(1)
+                }
             }
         };
         value.wrapping_mul(self.factor).wrapping_mul(self.size.map_or(1, PredefinedDatatype::size))
@@ -120,6 +126,14 @@ impl<'a> Counter<'a> {
     }
 }
 
+impl<'a> Counter<'a> {
+    /// The mean of values: of their sum, and how many there are.
+    pub(crate) fn mean_of(of: &'a [AtomicU64; 2]) -> Self {
+        let measure = Measure { place: Place::Mean(of), factor: 1, size: None };
+        Self { measure, index: 0, memory: PhantomData }
+    }
+}
+
 impl<'a> From<&'a AtomicU64> for Counter<'a> {
     fn from(number: &'a AtomicU64) -> Self {
         let measure = Measure { place: Place::Single(number), factor: 1, size: None };
@@ -140,7 +154,7 @@ pub(crate) struct Rows {
     rows: Box<[Row]>,
 }
 
-/// A counter of the tool: positions in the lists of [`Rows`], 20 bytes.
+/// A counter of the tool: positions in the lists of [`Rows`], 24 bytes.
 #[derive(Debug)]
 struct Row {
     name: u32,
@@ -149,6 +163,7 @@ struct Row {
     unit: u32,
     measure: u32,
     index: u32,
+    is_gauge: bool,
 }
 
 const NO_UNIT: u32 = u32::MAX;
@@ -175,6 +190,7 @@ impl Rows {
                     unit: counters.unit_of(index).map_or(NO_UNIT, |unit| texts.position(unit)),
                     measure: measures.position(counter.measure),
                     index: counter.index,
+                    is_gauge: counters.is_gauge(index),
                 }
             })
             .collect();
@@ -200,6 +216,11 @@ impl Rows {
 
     pub(crate) fn class(&self, index: usize) -> &'static str {
         self.texts[self.rows[index].class as usize]
+    }
+
+    /// Has it no sum over the ranks?
+    pub(crate) fn is_gauge(&self, index: usize) -> bool {
+        self.rows[index].is_gauge
     }
 
     pub(crate) fn unit_of(&self, index: usize) -> Option<&'static str> {

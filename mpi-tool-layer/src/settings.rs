@@ -172,28 +172,6 @@ impl Settings {
     }
 }
 
-/// What a [`Level`](crate::host::install::Level) needs to give a layer its settings: what is declared,
-/// and a function that calls the layer's `configure`.
-#[doc(hidden)]
-#[derive(Clone, Copy)]
-pub struct Setup {
-    pub(crate) declared: &'static [Setting],
-    /// Calls the layer's `configure`. The first argument is that of
-    /// [`Source`](crate::host::level::Source).
-    pub(crate) configure: fn(*const (), &Settings),
-}
-
-impl Setup {
-    /// `configure` gets what the level's counters are found by.
-    #[doc(hidden)]
-    pub const fn new(declared: &'static [Setting], configure: fn(*const (), &Settings)) -> Self {
-        Self { declared, configure }
-    }
-
-    /// For a tool without settings.
-    pub(crate) const NONE: Self = Self::new(&[], |_, _| ());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

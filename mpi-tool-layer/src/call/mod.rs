@@ -59,15 +59,51 @@ const _: () = {
     }
 };
 
-/// The next function of a call [out of line](Call::out_of_line).
-pub struct NextFunction<'a, 'c>(Once<'a, CallResult<'c>>);
-
-impl<'c> NextFunction<'_, 'c> {
+/// A branch of a layer's `around` that is rarely taken, for [`Call::out_of_line`]: compiled once, and not for each function.
+///
+/// ```
+/// use mpi_tool_layer::{AnyCall, Call, CallResult, MpiInterceptionLayer, OutOfLine};
+///
+/// /// Says which calls have a tag, if the user wants to know.
+/// struct Tags { are_wanted: bool }
+///
+/// struct Say;
+///
+/// impl OutOfLine for Say {
+///     fn around<'c>(
+///         self, call: AnyCall<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+///     ) -> CallResult<'c> {
+///         eprintln!("{} has the tag {:?}", call.function(), call.tag());
+///         next_f()
+///     }
+/// }
+///
+/// impl MpiInterceptionLayer for Tags {
+///     fn around<'c>(
+///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+///     ) -> CallResult<'c> {
+///         if self.are_wanted { call.out_of_line(Say, next_f) } else { next_f() }
+///     }
+/// }
+/// ```
+pub trait OutOfLine {
     /// Passes the call on.
-    #[inline(always)]
-    pub fn call(self) -> CallResult<'c> {
-        self.0.call()
-    }
+    fn around<'c>(
+        self,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c>;
+}
+
+/// The branch for all functions that have code of their own.
+#[cold]
+#[inline(never)]
+fn rarely<'c>(
+    rare: impl OutOfLine,
+    call: AnyCall<'c>,
+    next: Once<'_, CallResult<'c>>,
+) -> CallResult<'c> {
+    rare.around(call, || next.call())
 }
 
 /// The result of a call in the lifetime of the same call, whose proof it is: for [`Call::out_of_line`] alone.
@@ -171,68 +207,33 @@ pub trait Call<'c>: Copy {
         }
     }
 
-    /// Leaves the call to `rare`, and keeps out of the function's own code what that needs: for a branch that is rarely
-    /// taken. `rare` gets the call [without its function](Self::erase), and the next function, in a lifetime of its own.
+    /// Leaves the call to a branch that is [rarely taken](OutOfLine), and keeps out of the function's own code what that needs.
     ///
     /// To erase a call in a function that does more has its price in every call: somebody has the address of the
     /// arguments then, so the compiler writes all of them to memory. This copies them, in the branch only.
-    ///
-    /// ```
-    /// use mpi_tool_layer::{AnyCall, Call, CallResult, MpiInterceptionLayer, NextFunction};
-    ///
-    /// /// Says which calls have a tag, if the user wants to know.
-    /// struct Tags { are_wanted: bool }
-    ///
-    /// impl Tags {
-    ///     #[cold]
-    ///     #[inline(never)]
-    ///     fn say<'c>(&self, call: AnyCall<'c>, next_f: NextFunction<'_, 'c>) -> CallResult<'c> {
-    ///         eprintln!("{} has the tag {:?}", call.function(), call.tag());
-    ///         next_f.call()
-    ///     }
-    /// }
-    ///
-    /// impl MpiInterceptionLayer for Tags {
-    ///     fn around<'c>(
-    ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
-    ///     ) -> CallResult<'c> {
-    ///         if self.are_wanted {
-    ///             return call.out_of_line(next_f, |call, next_f| self.say(call, next_f));
-    ///         }
-    ///         next_f()
-    ///     }
-    /// }
-    /// ```
     #[inline(always)]
     fn out_of_line(
         self,
+        rare: impl OutOfLine,
         next_f: impl FnOnce() -> CallResult<'c>,
-        rare: impl for<'x> FnOnce(AnyCall<'x>, NextFunction<'_, 'x>) -> CallResult<'x>,
     ) -> CallResult<'c> {
+        if Self::KNOWN_SHAPE.is_none() {
+            // It is out of the functions' own code.
+            return rare.around(self.erase(), next_f);
+        }
         let mut copies = [0; MOST_ARGUMENTS];
-        // The words of a call that is erased already are in memory.
-        let words = if Self::KNOWN_SHAPE.is_some() {
-            let copies = &mut copies[..self.words().len()];
-            copies.copy_from_slice(self.words());
-            copies
-        } else {
-            self.words()
-        };
+        let words = &mut copies[..self.words().len()];
+        words.copy_from_slice(self.words());
         let mut next = ManuallyDrop::new(|| renamed(next_f()));
-        // SAFETY: the slices and the place must be there until `rare` has returned: copies are this function's, and the others
-        // last as long as the call. The words are those of the call. The variable must be used for nothing else
+        // SAFETY: the slices and the place must be there until `rare` has returned: the copies are this function's, and the
+        // others last as long as the call. The words are those of the call. The variable must be used for nothing else
         // afterwards, which it is not.
         let (call, next) = unsafe {
-            let call = AnyCall::branded(
-                self.function(),
-                self.is_wide(),
-                words,
-                self.requests(),
-                self.returned(),
-            );
+            let (requests, returned) = (self.requests(), self.returned());
+            let call = AnyCall::branded(self.function(), self.is_wide(), words, requests, returned);
             (call, Once::new(&mut next))
         };
-        renamed(rare(call, NextFunction(next)))
+        renamed(rarely(rare, call, next))
     }
 
     /// The arguments as words, each with what the list says of its parameter: integers extended by
@@ -259,6 +260,17 @@ pub trait Call<'c>: Copy {
     #[inline(always)]
     fn file(self) -> Option<File<'c>> {
         self.get(self.shape().file).map(File::from_c)
+    }
+
+    /// Where in its file the call reads or writes, in units of the view's elementary datatype: of the functions that are told
+    /// so (`MPI_File_write_at`, …). `None` of those that use a pointer of the file.
+    fn offset(self) -> Option<i64> {
+        let is_it = |parameter: &crate::Parameter| {
+            parameter.kind == crate::ParameterKind::Offset
+                && parameter.direction == crate::Direction::In
+        };
+        let (_, word) = self.arguments().find(|(parameter, _)| is_it(parameter))?;
+        (self.class() == FunctionClass::Io && self.moves_data()).then_some(word.cast_signed())
     }
 
     /// The root of a collective call: a rank of the communicator, or between groups `MPI_ROOT` or

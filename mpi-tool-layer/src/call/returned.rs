@@ -32,6 +32,12 @@ pub struct Accepted<'c>(pub(super) Brand<'c>);
 pub struct ErrorCode(NonZero<c_int>);
 
 impl ErrorCode {
+    /// `MPI_ERR_OTHER`, for an error of a tool's own.
+    pub const OTHER: Self = match Self::new(mpi_sys::MPI_ERR_OTHER) {
+        Some(error) => error,
+        None => panic!("it is no success"),
+    };
+
     /// The code; none is 0, success.
     pub const fn get(self) -> c_int {
         self.0.get()
@@ -39,7 +45,7 @@ impl ErrorCode {
 
     /// An error of a tool's own, for a layer that refuses a call instead of passing it on: a code
     /// of MPI's, such as `MPI_ERR_OTHER`. `None` of 0, which is success. The application's error
-    /// handler is not called for it; the code is only returned.
+    /// handler is called for it if the layer [raises](crate::Communicator::raise) it; else the code is only returned.
     pub const fn new(code: c_int) -> Option<Self> {
         match NonZero::new(code) {
             Some(code) => Some(Self(code)),

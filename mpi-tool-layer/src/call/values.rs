@@ -12,7 +12,8 @@ use mpi_sys::*;
 
 use super::asking::UsedDatatype;
 use super::kinds::Brand;
-use super::returned::Accepted;
+use super::returned::{Accepted, ErrorCode};
+use crate::FunctionId;
 
 /// The role of a handle whose function has one parameter for handles of its type: the type says it
 /// all, and need not name the parameter. It is the default of [`Communicator`] and its kin, so that
@@ -223,4 +224,26 @@ impl<R> Datatype<'_, R> {
         // `Accepted`.
         unsafe { UsedDatatype::assume(self.raw) }.map_or(0, UsedDatatype::size)
     }
+}
+
+macro_rules! raises {
+    ($($name:ident: $raise:ident;)*) => {$(
+        impl<R> $name<'_, R> {
+            /// Raises an error, as MPI would in this call: the application's error handler is called with it, which may end the
+            /// program. For a layer that lets a call fail, and returns the error instead of passing the call on.
+            pub fn raise(self, error: ErrorCode) -> ErrorCode {
+                if pmpi::available(FunctionId::$raise as usize) {
+                    // SAFETY: the handle must be valid. The application passes it to MPI in this call, as the standard asks,
+                    // and MPI would ask this object for its error handler, too.
+                    unsafe { pmpi::$raise(self.raw, error.get()) };
+                }
+                error
+            }
+        }
+    )*};
+}
+raises! {
+    Communicator: MPI_Comm_call_errhandler;
+    Window: MPI_Win_call_errhandler;
+    File: MPI_File_call_errhandler;
 }

@@ -21,7 +21,7 @@ pub use crate::host::ends::{Exit, after_all};
 pub use crate::host::entry::{self, Preloaded};
 pub use crate::host::forward::to_all_hosts;
 pub use crate::host::launcher::launched_rank;
-pub use crate::host::level::{Level, LevelRequest, ReportedTable, Source};
+pub use crate::host::level::{Level, LevelRequest};
 pub use crate::host::lifecycle::Below;
 pub use crate::host::linker;
 pub use crate::host::neighbours::{
@@ -34,7 +34,6 @@ pub use crate::host::slot::{Host, HostSlot, find_next};
 pub use crate::host::unseen::why_nothing_was_seen;
 pub use crate::host::world::{abi, wrong_abi};
 pub use crate::kit::site::SKIPS_CALLERS;
-pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
 
 /// A string with its NUL.
@@ -144,19 +143,11 @@ macro_rules! __install {
             };
             static BELOW: $crate::install::Below = $crate::install::Below::new(&LEVEL, &NEXT);
             static LEVEL: $crate::install::Level = $crate::install::Level::new(
+                &PRELOADED.layer,
                 NAME,
                 env!("CARGO_PKG_VERSION"),
                 &INFO,
-                $crate::install::Source::new(counters, table, peers, ::core::ptr::null())
-                    .told_of_ends(match <$layer as $crate::Tool>::ENDS {
-                        Some(_) => Some(ends),
-                        None => None,
-                    }),
-            )
-            .with_setup($crate::install::Setup::new(
-                <$layer as $crate::Tool>::SETTINGS,
-                |_, settings| $crate::Tool::configure(&PRELOADED.layer, settings),
-            ));
+            );
             static ENTRIES: [Address; $crate::FunctionId::COUNT] =
                 $crate::install::entry::all::<$layer>();
             // SAFETY: any thread must be able to call `signalled`, which looks at no pointer.
@@ -175,20 +166,6 @@ macro_rules! __install {
             #[unsafe(no_mangle)]
             static mpi_tool_info: &$crate::install::ToolInfo = &INFO;
 
-            fn counters(_: *const ()) -> Option<&'static dyn $crate::Counters> {
-                $crate::Tool::counters(&PRELOADED.layer)
-            }
-            fn table(_: *const ()) -> Option<$crate::install::ReportedTable> {
-                $crate::Tool::table(&PRELOADED.layer).map($crate::install::ReportedTable::new)
-            }
-            fn peers(_: *const ()) -> Option<&'static $crate::PeerTable> {
-                $crate::Tool::peers(&PRELOADED.layer)
-            }
-            fn ends(_: *const (), how: &'static str) {
-                if let Some(ends) = <$layer as $crate::Tool>::ENDS {
-                    ends(&PRELOADED.layer, how);
-                }
-            }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
                 $crate::qmpi::signalled_levels(signal);

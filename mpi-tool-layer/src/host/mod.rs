@@ -2,7 +2,8 @@
 //!
 //! * *Calls.* `install.rs` exports the functions, `entry.rs` is what they do, `noted.rs` what those of messages do that need
 //!   not ask the layer, `lifecycle.rs` watches where MPI starts and ends, and `panics.rs` stops a panic.
-//! * *The life of a tool.* `level/` begins it, gives it its settings and reports for it.
+//! * *The life of a tool.* `level/` begins it, gives it its settings and reports for it, without knowing its type
+//!   (`any_tool.rs`). `running.rs` is what it is given of MPI.
 //! * *The process.* `linker.rs` and `objects.rs` ask the dynamic linker what is loaded. `neighbours.rs` finds the other
 //!   tools and MPI, which `slot.rs` lets talk to each other. `unseen.rs` says why a tool saw nothing. `note.rs` is what
 //!   a tool's file says of itself.
@@ -10,6 +11,7 @@
 //!   process belongs to, and how its files are named. `run.rs`: where they go. `leftovers.rs` removes those of runs that are over. `world.rs` asks all ranks.
 //! * *Users.* `options.rs`: what they set. `report.rs`, `file.rs`, `output.rs`: what they read. `ends.rs`, `signals.rs`: how processes end, when it is written. `marks.rs`: whether it was, for `mpi-tool run`.
 
+pub(crate) mod any_tool;
 pub(crate) mod ends;
 pub mod entry;
 mod file;
@@ -33,6 +35,7 @@ pub(crate) mod report;
 pub(crate) mod room;
 #[doc(hidden)]
 pub mod run;
+pub(crate) mod running;
 mod signals;
 pub(crate) mod slot;
 mod unseen;

@@ -62,6 +62,13 @@ pub enum Output {
     File(CString),
 }
 
+impl Output {
+    /// Is it printed?
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self, Self::Stderr | Self::Stdout)
+    }
+}
+
 /// What is set for one tool, or one level of a stack, in this process. Each field has its default
 /// where nothing was set, or nothing that means anything.
 #[derive(Debug, Clone)]

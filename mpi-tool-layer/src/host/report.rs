@@ -60,6 +60,13 @@ pub trait Counters: Sync {
     /// must be that of the tool, which is there for ever, and not change its place.
     fn counter(&self, index: usize) -> Counter<'_>;
 
+    /// Is the counter a gauge: a value that goes up and down, such as memory in use, of which ranks have no sum? Reports have
+    /// the greatest, the least and the mean value of a rank. [`Gauges`](crate::Gauges) has such.
+    fn is_gauge(&self, index: usize) -> bool {
+        let _ = index;
+        false
+    }
+
     /// The counter's unit, if there are several: then [`unit`](Self::unit) names them all, and
     /// reports say class and unit of each counter. `None`, as by default, means that `unit` is the
     /// counter's.
@@ -228,9 +235,28 @@ impl Report<'_> {
     /// For people: a line that says what is counted and of whom, and a line a counter.
     fn text(&self, out: &mut dyn Write) -> fmt::Result {
         let counters = self.counters;
-        self.heading.text(out, counters.unit(), ", summed over")?;
+        let are_gauges = (0..counters.len()).all(|index| counters.is_gauge(index));
+        let joined = if are_gauges { ", of" } else { ", summed over" };
+        self.heading.text(out, counters.unit(), joined)?;
         for (index, row) in self.rows() {
             let name = counters.name(index);
+            if counters.is_gauge(index) {
+                let unit = counters.unit_of(index).unwrap_or_default();
+                let space = if unit.is_empty() { "" } else { " " };
+                write!(out, "{name}, {}: {}{space}{unit}", counters.class(index), row.max)?;
+                match self.heading.scope {
+                    Scope::World { ranks: 2.. } => {
+                        writeln!(
+                            out,
+                            " (the ranks' mean {:.0}, least {})",
+                            self.mean(row),
+                            row.min
+                        )?;
+                    }
+                    _ => writeln!(out)?,
+                }
+                continue;
+            }
             match counters.unit_of(index) {
                 None => writeln!(out, "{name}: {}", row.total)?,
                 Some(unit) => {
@@ -258,7 +284,11 @@ impl Report<'_> {
                 quote(out, unit)?;
             }
             let (Row { total, min, max }, mean) = (row, self.mean(row));
-            write!(out, ",\"total\":{total},\"min\":{min},\"max\":{max},\"mean\":{mean}}}")?;
+            match counters.is_gauge(index) {
+                true => out.write_str(",\"gauge\":true,\"total\":null")?,
+                false => write!(out, ",\"total\":{total}")?,
+            }
+            write!(out, ",\"min\":{min},\"max\":{max},\"mean\":{mean}}}")?;
         }
         out.write_str("\n]}\n")
     }
@@ -273,7 +303,11 @@ impl Report<'_> {
             let unit = counters.unit_of(index).unwrap_or_else(|| counters.unit());
             let (name, class) = (counters.name(index), counters.class(index));
             let [unit, name, class] = [unit, name, class].map(Field);
-            writeln!(out, ",{unit},{name},{class},{total},{min},{max},{mean}")?;
+            write!(out, ",{unit},{name},{class},")?;
+            if !counters.is_gauge(index) {
+                write!(out, "{total}")?;
+            }
+            writeln!(out, ",{min},{max},{mean}")?;
         }
         Ok(())
     }

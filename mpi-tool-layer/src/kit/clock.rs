@@ -91,6 +91,17 @@ impl Clock {
         arch::cycles_in_halves()
     }
 
+    /// The process's first reading of the clock, in ticks: a tool's is that when it was loaded.
+    pub fn start() -> u64 {
+        Self::counts_cycles();
+        FIRST[0].load(Relaxed)
+    }
+
+    /// A moment, as [`now`](Self::now) tells it, in seconds since [`start`](Self::start).
+    pub fn seconds_since_start(moment: u64) -> f64 {
+        Self::nanoseconds(moment.saturating_sub(Self::start())) as f64 / 1e9
+    }
+
     /// How many nanoseconds so many ticks are: always as many, and never less for more ticks. For signal handlers, too.
     /// Asked within the first ten milliseconds, it waits until these are over, as the rate is not known well enough before.
     pub fn nanoseconds(ticks: u64) -> u64 {

@@ -1,24 +1,51 @@
-//! Merging tables over the ranks: a binomial tree. In each round half of the ranks that are left hand what they
+//! Merging tables and logs over the ranks: a binomial tree. In each round half of the ranks that are left hand what they
 //! have to a neighbour and are done; after log2(ranks) rounds rank 0 has all.
 
 use core::ffi::c_int;
 
 use mpi_sys::{MPI_Comm, MPI_Group, pmpi};
 
+use super::log::MergedLog;
 use super::merged::Merged;
 use crate::host::world::{ActiveWorld, ErrorsReturn, check};
 
 /// A message is sent in pieces of so many bytes, whose number an `int` can hold.
 const PIECE: usize = 1 << 28;
 
+/// What is merged, as a message.
+pub(crate) trait Gathered: Sized {
+    /// The message.
+    fn to_bytes(&self) -> Vec<u8>;
+    /// What a message says; `None` if it is none.
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Gathered for Merged {
+    fn to_bytes(&self) -> Vec<u8> {
+        self.to_bytes()
+    }
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
+    }
+}
+
+impl Gathered for MergedLog {
+    fn to_bytes(&self) -> Vec<u8> {
+        self.to_bytes()
+    }
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
+    }
+}
+
 /// Merges the tables of all ranks: the result is at rank 0, nothing elsewhere. `add` adds a table to another one.
 /// All ranks must call it with the same `fingerprint`. A rank whose neighbour could not send, or sent what is no table,
 /// says so to the next one, and does not let it wait.
-pub(crate) fn gather(
+pub(crate) fn gather<T: Gathered>(
     fingerprint: &[u64; 2],
-    own: Merged,
-    add: impl Fn(&mut Merged, Merged),
-) -> Result<Option<Merged>, c_int> {
+    own: T,
+    add: impl Fn(&mut T, T),
+) -> Result<Option<T>, c_int> {
     let world = ActiveWorld::now().ok_or(pmpi::MPI_ERR_COMM)?;
     let _errors = ErrorsReturn::on(world)?;
     world.agree(fingerprint)?;
@@ -28,14 +55,13 @@ pub(crate) fn gather(
     let mut distance = 1;
     while distance < ranks {
         if rank & distance != 0 {
-            let bytes = table.as_ref().map_or(Vec::new(), Merged::to_bytes);
+            let bytes = table.as_ref().map_or(Vec::new(), T::to_bytes);
             group.send(&bytes, rank - distance)?;
             return table.map(|_| None);
         }
         if rank + distance < ranks {
             let received = group.receive(rank + distance);
-            let other =
-                received.and_then(|bytes| Merged::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
+            let other = received.and_then(|bytes| T::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
             match (&mut table, other) {
                 (Ok(table), Ok(other)) => add(table, other),
                 (_, Err(error)) => table = Err(error),
@@ -49,14 +75,14 @@ pub(crate) fn gather(
 
 /// A communicator of all ranks that the application does not know, so that its messages are not met.
 /// It is made of the world's group: a copy of the world would run the application's callbacks for attributes.
-struct OwnComm {
+pub(crate) struct OwnComm {
     comm: MPI_Comm,
     _world: ActiveWorld,
 }
 
 impl OwnComm {
     /// Makes it. All ranks of the world do so at the same point; each waits for the others.
-    fn new(world: ActiveWorld) -> Result<Self, c_int> {
+    pub(crate) fn new(world: ActiveWorld) -> Result<Self, c_int> {
         let mut group: MPI_Group = pmpi::MPI_GROUP_NULL;
         let mut comm = pmpi::MPI_COMM_NULL;
         // SAFETY: the functions want a valid communicator, which the world is while it is active, its group, which is valid
@@ -70,6 +96,12 @@ impl OwnComm {
             check(pmpi::MPI_Comm_set_errhandler(comm, pmpi::MPI_ERRORS_RETURN))?;
             Ok(this)
         }
+    }
+
+    /// Its handle, which is valid as long as this is there.
+    #[cfg(feature = "rmpi")]
+    pub(crate) fn comm(&self) -> MPI_Comm {
+        self.comm
     }
 
     /// Sends bytes to a rank: how many they are, and then the bytes in pieces. Blocks until they are received, or MPI

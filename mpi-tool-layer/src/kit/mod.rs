@@ -13,6 +13,7 @@
 //!    thread's part of it, and `moments.rs` is what a measure remembers of its values. `peers/` is the table of who has
 //!    sent how much to whom. `thread.rs` is how a thread finds what is its own.
 //!    `timeline.rs` tells when in the run the time was spent, and `phases.rs` how long the program's phases took.
+//!    `log.rs` keeps what is not to be added up: rows with numbers and text.
 //! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree. `hosts.rs` knows where the ranks ran.
 //! 7. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
@@ -34,6 +35,7 @@ mod clock;
 pub(crate) mod gather;
 mod hosts;
 mod layout;
+pub(crate) mod log;
 mod memory;
 pub(crate) mod merged;
 mod message;
@@ -54,6 +56,7 @@ mod traffic;
 pub(crate) mod view;
 
 pub use clock::Clock;
+pub use log::{AnyLog, Cell, Log};
 pub use memory::copy_memory;
 pub use moments::Moments;
 pub use peers::{Peer, PeerTable};
@@ -63,7 +66,7 @@ pub use table::{AnyTable, KnownRow, Measure, MeasureUnit, Part, PartKind, Parts,
 pub use thread::{ThisThread, ThreadWord};
 pub use timeline::Stretch;
 pub use tracking::{
-    CommunicatorLayer, Communicators, KnownComm, KnownGroups, Members, TrackedComm,
+    CommunicatorLayer, Communicators, Files, KnownComm, KnownGroups, Members, TrackedComm,
 };
 pub use traffic::{
     Complete, Exchange, Keeps, KeptMessage, STARTED_MESSAGES, TRAFFIC, Tally, Traffic,

@@ -10,16 +10,12 @@ use std::sync::{Mutex, PoisonError};
 use mpi_sys::{mpi_functions, *};
 
 use crate::arch;
-use crate::host::level::{Level, LevelRequest, ReportedTable, Source};
+use crate::host::level::{Level, LevelRequest};
 use crate::host::lifecycle::{Lifecycle, if_watched};
 use crate::host::neighbours::ToolInfo;
 use crate::host::options;
-use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
-use crate::{
-    Counters, FunctionId, NextFunctions, NextTable, PeerTable, RawMpiInterceptionLayer, Tool,
-    UnsafeBox,
-};
+use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
 /// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
 /// `libqmpi.so` takes only its own.
@@ -247,31 +243,6 @@ impl<L: Tool> Instance<L> {
             // the level of an instance that is never freed.
             unsafe { &*level.cast::<Level>() }.signalled(signal);
         }
-        fn counters<L: Tool>(instance: *const ()) -> Option<&'static dyn Counters> {
-            // SAFETY: the pointer must be of an instance of this layer that stays. `Source` passes what `create` gave
-            // to it below: an instance that is never freed, and whose layer is there when it is asked.
-            unsafe { &*instance.cast::<Instance<L>>() }.layer.counters()
-        }
-        fn table<L: Tool>(instance: *const ()) -> Option<ReportedTable> {
-            // SAFETY: as for `counters`.
-            let layer = unsafe { &(*instance.cast::<Instance<L>>()).layer };
-            layer.table().map(ReportedTable::new)
-        }
-        fn peers<L: Tool>(instance: *const ()) -> Option<&'static PeerTable> {
-            // SAFETY: as for `counters`.
-            unsafe { &*instance.cast::<Instance<L>>() }.layer.peers()
-        }
-        fn ends<L: Tool>(instance: *const (), how: &'static str) {
-            if let Some(ends) = L::ENDS {
-                // SAFETY: as for `counters`.
-                ends(unsafe { &(*instance.cast::<Instance<L>>()).layer }, how);
-            }
-        }
-        fn configure<L: Tool>(instance: *const (), settings: &Settings) {
-            // SAFETY: as for `counters`: `Setup` passes what the source has, and `configure` is called when all
-            // fields are there.
-            unsafe { &*instance.cast::<Instance<L>>() }.layer.configure(settings);
-        }
         let place: &'static mut MaybeUninit<StackLevel<L>> = Box::leak(Box::new_uninit());
         let new = place.as_mut_ptr();
         let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
@@ -282,15 +253,13 @@ impl<L: Tool> Instance<L> {
             let instance = &raw mut (*new).instance;
             let level = &raw mut (*new).level;
             (&raw mut (*new).info).write(ToolInfo::new(label, signalled, level.cast()));
-            let of = instance.cast::<()>().cast_const();
-            let source = Source::new(counters::<L>, table::<L>, peers::<L>, of)
-                .told_of_ends(if L::ENDS.is_some() { Some(ends::<L>) } else { None });
-            let setup = Setup::new(L::SETTINGS, configure::<L>);
-            let made = Level::in_stack(tool, version, &(*new).info, source, request);
-            level.write(made.with_setup(setup));
+            (&raw mut (*instance).layer).write(L::NEW);
+            let layer: &'static L = &(*instance).layer;
+            level.write(Level::in_stack(layer, tool, version, &(*new).info, request));
             (&raw mut (*new).below).write(NextTable::unlinked());
             let (below, level) = (&(*new).below, &*level);
-            instance.write(Instance { layer: L::NEW, below, level });
+            (&raw mut (*instance).below).write(below);
+            (&raw mut (*instance).level).write(level);
             level.begin();
             LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(level);
             Created {

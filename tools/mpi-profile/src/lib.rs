@@ -14,9 +14,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
-    FunctionId, MpiInterceptionLayer, Nesting, NextFunction, PeerTable, PredefinedDatatype,
-    Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
-    TrackedComm, Traffic, install_qmpi_layer,
+    FunctionId, MpiInterceptionLayer, Nesting, OutOfLine, PeerTable, PredefinedDatatype, Setting,
+    SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool, TrackedComm,
+    Traffic, functions, install_qmpi_layer,
 };
 
 use early::Early;
@@ -53,7 +53,7 @@ impl Begun {
 
     #[inline(always)]
     fn of<'c>(call: impl Call<'c>) -> Self {
-        Self::now(call.function(), Communicators::handle_of(call))
+        Self::now(call.function(), call.communicator().map(|comm| comm.raw()))
     }
 }
 
@@ -365,40 +365,21 @@ impl Profile {
         self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
     }
 
-    /// What `around` does with a call [that is unusual](Self::is_unusual).
-    #[cold]
+    /// A call that ends MPI, the process or a communicator. In the former the report is made: they count before, and have no
+    /// time.
     #[inline(never)]
-    fn around_unusual<'c>(
+    fn ended<'c>(
         &self,
         call: AnyCall<'c>,
-        next_f: NextFunction<'_, 'c>,
+        enter: impl FnOnce() -> Nesting,
+        next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let next_f = || next_f.call();
-        let begun = Begun::of(call);
-        let keys = self.keys();
-        if is_end(begun.function) {
-            return if keys.has(Keys::OFF) { next_f() } else { self.ended(begun, next_f) };
-        }
-        let nesting = Nesting::enter();
-        if keys.has(Keys::OFF) {
-            return self.unmeasured(call, next_f);
-        }
         if Communicators::ends_one(call) {
-            return self.timed_end(nesting, begun, next_f);
+            let begun = Begun::now(call.function(), Communicators::handle_of(call));
+            return self.timed_end(enter(), begun, next_f);
         }
-        if fast::moves_nothing(call) {
-            return self.timed_in(nesting, begun, next_f);
-        }
-        let start = || {
-            let waits = call.is_of_all() && keys.has(Keys::WAIT);
-            if waits { Start::of(call, &self.communicators) } else { Start::now() }
-        };
-        self.measured(nesting, begun, call, NowWithPeers, start, next_f)
-    }
-
-    /// A call in which the report is made, or the process ends: it counts before, and has no time.
-    fn ended<'c>(&self, begun: Begun, next_f: impl FnOnce() -> CallResult<'c>) -> CallResult<'c> {
         let now = Clock::now();
+        let begun = Begun::of(call);
         let Begun { function, caller, comm } = begun;
         self.add_plain_slowly(function, caller, comm, now, now, None);
         if function != FunctionId::MPI_Abort {
@@ -406,6 +387,49 @@ impl Profile {
         }
         next_f()
     }
+}
+
+/// Calls of which more is wanted than of most: see [`Profile::is_unusual`].
+struct Unusual<'a>(&'a Profile);
+
+impl OutOfLine for Unusual<'_> {
+    fn around<'c>(
+        self,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let Self(profile) = self;
+        let (begun, keys) = (Begun::of(call), profile.keys());
+        if ends_something(call) {
+            if !keys.has(Keys::OFF) {
+                return profile.ended(call, Nesting::enter, next_f);
+            }
+            if is_end(begun.function) {
+                return next_f();
+            }
+        }
+        let nesting = Nesting::enter();
+        if keys.has(Keys::OFF) {
+            return profile.unmeasured(call, next_f);
+        }
+        if fast::moves_nothing(call) {
+            return profile.timed_in(nesting, begun, next_f);
+        }
+        let start = || {
+            let waits = call.is_of_all() && keys.has(Keys::WAIT);
+            if waits { Start::of(call, &profile.communicators) } else { Start::now() }
+        };
+        profile.measured(nesting, begun, call, NowWithPeers, start, next_f)
+    }
+}
+
+/// Does the call end MPI, the process or a communicator? Of a call that is not known when the tool is compiled, it is a look at a
+/// table.
+#[inline(always)]
+fn ends_something<'c>(call: impl Call<'c>) -> bool {
+    static ENDS: [bool; FunctionId::COUNT] =
+        functions!(|function| is_end(function) || Communicators::is_end(function));
+    ENDS[call.function() as usize]
 }
 
 /// Is the time the program's own when such a call has returned?
@@ -449,16 +473,13 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         if self.is_unusual() {
-            return call.out_of_line(next_f, |call, next_f| self.around_unusual(call, next_f));
+            return call.out_of_line(Unusual(self), next_f);
         }
         let begun = Begun::of(call);
-        if is_end(begun.function) {
-            return self.ended(begun, next_f);
+        if ends_something(call) {
+            return self.ended(call.erase(), Nesting::enter_outermost, next_f);
         }
         let nesting = Nesting::enter_outermost();
-        if Communicators::ends_one(call) {
-            return self.timed_end(nesting, begun, next_f);
-        }
         if fast::moves_nothing(call) {
             return self.timed_in(nesting, begun, next_f);
         }

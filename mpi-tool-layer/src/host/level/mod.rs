@@ -20,6 +20,7 @@
 //! once. A forked child inherits all of it and says nothing: the level knows which process it
 //! counts in.
 
+mod log;
 mod prepared;
 mod report;
 mod table;
@@ -31,10 +32,12 @@ use core::sync::atomic::{
 };
 use std::sync::{Once, OnceLock};
 
+pub(crate) use log::ReportedLog;
 use prepared::Prepared;
 use report::NOT_MERGED;
-pub use table::ReportedTable;
+pub(crate) use table::ReportedTable;
 
+use crate::host::any_tool::AnyTool;
 use crate::host::launcher::launched_rank;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::host::options::Output;
@@ -42,26 +45,22 @@ use crate::host::output::{remember_streams, say};
 use crate::host::unseen::why_nothing_was_seen;
 use crate::host::{marks, options, signals, world};
 use crate::rows::Rows;
-use crate::settings::Setup;
-use crate::{Clock, Counters, FunctionId, NextTable, PeerTable};
+use crate::{Clock, FunctionId, NextTable, RunningMpi};
 
 /// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
-/// tool. The layer itself is not in it: its counters and its settings are reached through functions
-/// ([`Source`], [`Setup`]), so that this code is compiled once, with the framework, and not with
-/// each tool.
+/// tool. It asks the tool by its [`AnyTool`], so that this code is compiled once, with the framework, and not with each
+/// tool.
 pub struct Level {
+    /// The tool itself.
+    tool: &'static dyn AnyTool,
     /// The tool's name, which the tool's own variables have in them.
-    tool: &'static str,
+    name: &'static str,
     /// The tool's version, for reports and to compare ranks by.
     version: &'static str,
     /// What reports call it: the tool's name, or that of its level in a stack.
     label: &'static str,
     /// What other tools of the process know of this one.
     info: &'static ToolInfo,
-    /// How to ask the layer for its counters.
-    counters: Source,
-    /// The tool's own settings.
-    setup: Setup,
     /// The layer has got its settings.
     configured: Once,
     /// Options of this level alone, by their names without `MPI_TOOL_`.
@@ -90,67 +89,6 @@ pub struct Level {
     has_mpi: AtomicBool,
 }
 
-/// Where the counters are: a function, and what it gets. For a preloaded tool that is null, since
-/// the function knows its static; for a level of a stack it is the level's layer.
-#[doc(hidden)]
-#[derive(Clone, Copy)]
-pub struct Source {
-    find: fn(*const ()) -> Option<&'static dyn Counters>,
-    find_table: fn(*const ()) -> Option<ReportedTable>,
-    find_peers: fn(*const ()) -> Option<&'static PeerTable>,
-    ends: Option<fn(*const (), &'static str)>,
-    of: *const (),
-}
-
-// SAFETY: A value must be usable in other threads. `of` is null or the address of a level's
-// instance with its layer, which is `Sync` and lives as long as the process; only `find` and the
-// setup's `configure` use it, by a shared reference.
-unsafe impl Send for Source {}
-// SAFETY: as above: threads share nothing but that address.
-unsafe impl Sync for Source {}
-
-impl Source {
-    /// Counters that `find` gets from `of`, a table that `find_table` gets, and the peers that `find_peers` gets: null,
-    /// or a layer's address that is valid for ever.
-    #[doc(hidden)]
-    pub const fn new(
-        find: fn(*const ()) -> Option<&'static dyn Counters>,
-        find_table: fn(*const ()) -> Option<ReportedTable>,
-        find_peers: fn(*const ()) -> Option<&'static PeerTable>,
-        of: *const (),
-    ) -> Self {
-        Self { find, find_table, find_peers, ends: None, of }
-    }
-
-    /// The same for a tool that wants to know when the process ends.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn told_of_ends(mut self, ends: Option<fn(*const (), &'static str)>) -> Self {
-        self.ends = ends;
-        self
-    }
-
-    /// Does the tool want to know when the process ends?
-    fn hears_ends(&self) -> bool {
-        self.ends.is_some()
-    }
-
-    /// Asks the tool. Runs its code, so not in a signal handler.
-    fn get(&self) -> Option<&'static dyn Counters> {
-        (self.find)(self.of)
-    }
-
-    /// Asks the tool for its table. Runs its code, too.
-    fn table(&self) -> Option<ReportedTable> {
-        (self.find_table)(self.of)
-    }
-
-    /// Asks the tool for its peers. Runs its code, too.
-    fn peers(&self) -> Option<&'static PeerTable> {
-        (self.find_peers)(self.of)
-    }
-}
-
 /// How a level of a stack differs from the tool alone: its name, its options, and whether it is the
 /// one that speaks.
 #[doc(hidden)]
@@ -167,18 +105,17 @@ impl Level {
     /// A preloaded tool, before anything has happened: a constant, as the tool is a static.
     #[doc(hidden)]
     pub const fn new(
-        tool: &'static str,
+        tool: &'static dyn AnyTool,
+        name: &'static str,
         version: &'static str,
         info: &'static ToolInfo,
-        counters: Source,
     ) -> Self {
         Self {
             tool,
+            name,
             version,
-            label: tool,
+            label: name,
             info,
-            counters,
-            setup: Setup::NONE,
             configured: Once::new(),
             settings: &[],
             speaks: AtomicBool::new(true),
@@ -195,21 +132,13 @@ impl Level {
         }
     }
 
-    /// The same for a tool with settings of its own.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_setup(mut self, setup: Setup) -> Self {
-        self.setup = setup;
-        self
-    }
-
     /// The same for a level of a stack, in the process that it is made in.
     #[doc(hidden)]
     pub fn in_stack(
-        tool: &'static str,
+        tool: &'static dyn AnyTool,
+        name: &'static str,
         version: &'static str,
         info: &'static ToolInfo,
-        counters: Source,
         request: LevelRequest,
     ) -> Self {
         Self {
@@ -217,13 +146,13 @@ impl Level {
             settings: request.settings,
             speaks: AtomicBool::new(request.speaks),
             process: AtomicI32::new(process_id()),
-            ..Self::new(tool, version, info, counters)
+            ..Self::new(tool, name, version, info)
         }
     }
 
     /// The tool's name and version: other stacks that run the tool are told both.
     pub(crate) fn tool_and_version(&self) -> (&'static str, &'static str) {
-        (self.tool, self.version)
+        (self.name, self.version)
     }
 
     /// The tool has another role in this process: nobody is surprised that it sees nothing here.
@@ -251,7 +180,7 @@ impl Level {
                 self.begin();
             }
             if options::is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
-                let help = options::help_with(self.tool, self.version, self.setup.declared);
+                let help = options::help_with(self.name, self.version, self.tool.settings());
                 say(format_args!("{help}"));
             }
         });
@@ -272,7 +201,7 @@ impl Level {
     pub(crate) fn begin(&self) {
         remember_streams();
         self.configure();
-        if self.counters.table().is_some() {
+        if self.tool.table().is_some() || self.tool.log().is_some() {
             self.began.store(Clock::now(), Relaxed);
         }
     }
@@ -285,10 +214,10 @@ impl Level {
 
     /// Gives the layer its settings, once. Nothing is read where there are none.
     pub(crate) fn configure(&self) {
-        if self.setup.declared.is_empty() {
+        if self.tool.settings().is_empty() {
             return;
         }
-        self.configured.call_once(|| (self.setup.configure)(self.counters.of, &self.options().own));
+        self.configured.call_once(|| self.tool.configure(&self.options().own));
     }
 
     /// The tool's destructor, at the end of the process: reports what has not been reported, or
@@ -310,10 +239,13 @@ impl Level {
 
     /// Has the tool counted anything? For a process in which MPI has not started.
     fn has_counted(&self) -> bool {
-        if let Some(ReportedTable { table, .. }) = self.counters.table() {
+        if let Some(ReportedTable { table, .. }) = self.tool.table() {
             return table.count() > 0;
         }
-        let Some(rows) = self.counters.get().map(Rows::of) else { return false };
+        if let Some(ReportedLog { log, .. }) = self.tool.log() {
+            return log.count() > 0;
+        }
+        let Some(rows) = self.tool.counters().map(Rows::of) else { return false };
         (0..rows.len()).any(|index| rows.value(index) > 0)
     }
 
@@ -327,6 +259,7 @@ impl Level {
         }
         let prepared = self.prepared();
         self.complain(prepared);
+        self.tool.started(&RunningMpi::new());
     }
 
     /// After `MPI_Session_init`. A session has no rank; the launcher's is used where it says one.
@@ -337,6 +270,7 @@ impl Level {
         let prepared = self.prepared();
         if first {
             self.complain(prepared);
+            self.tool.started(&RunningMpi::new());
         }
     }
 
@@ -361,10 +295,14 @@ impl Level {
             return;
         }
         let prepared = self.prepared();
-        let report = || match (&prepared.table, &prepared.rows) {
-            (Some(table), _) => (table.reported_table.of_world)(self, table, prepared),
-            (None, Some(rows)) => self.report_world(rows, prepared),
-            (None, None) => Ok(()),
+        self.tool.ending(&RunningMpi::new());
+        let report = || match prepared {
+            Prepared { table: Some(table), .. } => {
+                (table.reported_table.of_world)(self, table, prepared)
+            }
+            Prepared { log: Some(log), .. } => (log.reported.of_world)(self, log, prepared),
+            Prepared { rows: Some(rows), .. } => self.report_world(rows, prepared),
+            _ => Ok(()),
         };
         if !prepared.options.merge {
             self.report_process(NOT_MERGED);
@@ -384,7 +322,8 @@ impl Level {
     pub(crate) fn session_ends(&self) {
         let last =
             self.sessions.fetch_update(AcqRel, Acquire, |count| count.checked_sub(1)) == Ok(1);
-        if last && !self.world.load(Acquire) {
+        if last && !self.world.load(Acquire) && !self.is_child() {
+            self.tool.ending(&RunningMpi::new());
             self.report_process(self.why_alone("sessions have no world to merge over"));
         }
     }
@@ -410,10 +349,8 @@ impl Level {
 
     /// The process is about to end in the middle of MPI. May run in a signal handler.
     pub(crate) fn ends(&self, how: &'static str) {
-        if let Some(ends) = self.counters.ends
-            && !self.is_child()
-        {
-            ends(self.counters.of, how);
+        if !self.is_child() {
+            self.tool.ends(how);
         }
         self.report_process(how);
     }
@@ -450,11 +387,13 @@ impl Level {
         let Some(why) = why_nothing_was_seen() else { return };
         if self.options().output != Output::None {
             // The tool may watch some functions only, and the program have called others.
-            let counts = self.counters.get().is_some() || self.counters.table().is_some();
+            let counts = self.tool.counters().is_some()
+                || self.tool.table().is_some()
+                || self.tool.log().is_some();
             let counted = if counts { ", and counted nothing" } else { "" };
             say(format_args!(
                 "{}: did not see MPI start in this process{counted}: {why}",
-                self.tool
+                self.name
             ));
         }
     }

@@ -14,6 +14,7 @@ use std::ffi::CString;
 
 use mpi_sys::ABI;
 
+use super::log::ReportedLog;
 use super::table::ReportedTable;
 use super::{Level, process_id};
 use crate::host::file::ReportFile;
@@ -35,6 +36,8 @@ pub(super) struct Prepared {
     pub(super) rows: Option<Rows>,
     /// The tool's table, if it has one.
     pub(super) table: Option<PreparedTable>,
+    /// The tool's log, if it has one.
+    pub(super) log: Option<PreparedLog>,
     /// Where the merged report goes and that of this process alone, if to files.
     pub(super) files: Option<[ReportFile; 2]>,
     /// Of all processes of a run, this one prints: rank 0.
@@ -47,6 +50,8 @@ pub(super) struct Prepared {
     pub(super) says_where: bool,
     /// What the merged report had of this process.
     pub(super) merged: Box<[AtomicU64]>,
+    /// There is a merged report.
+    pub(super) is_merged: AtomicBool,
     /// The sum of all counters at the last report.
     pub(super) last_sum: AtomicU64,
 }
@@ -85,13 +90,29 @@ impl PreparedTable {
     }
 }
 
+/// What the report of a log needs.
+pub(super) struct PreparedLog {
+    /// The log, and what reports it.
+    pub(super) reported: ReportedLog,
+    /// How many rows the last report had.
+    pub(super) rows: AtomicU64,
+    /// Is there a merged report?
+    pub(super) merged: AtomicBool,
+}
+
+impl PreparedLog {
+    fn of(reported: ReportedLog) -> Self {
+        Self { reported, rows: AtomicU64::new(0), merged: AtomicBool::new(false) }
+    }
+}
+
 impl Level {
     /// Reads what is set for this level: the common variables, the tool's, and the level's own.
     pub(super) fn options(&self) -> Options {
         // In a stack that is not ours the tools do not know of each other.
-        let own = || (self.label != self.tool).then(|| self.label.to_owned());
+        let own = || (self.label != self.name).then(|| self.label.to_owned());
         let suffix = self.info.suffix().or_else(own);
-        let mut options = Options::read(self.tool, suffix.as_deref(), self.setup.declared);
+        let mut options = Options::read(self.name, suffix.as_deref(), self.tool.settings());
         if !self.speaks.load(Relaxed) {
             options.complaints.clear();
         }
@@ -138,13 +159,13 @@ impl Level {
                 let file = |with: &str| ReportFile::new(&extended(path, with)?, &host);
                 files = file(&world).zip(file(&process)).map(|(world, process)| [world, process]);
             }
-            let rows = self.counters.get().map(Rows::of);
-            let table = self.counters.table();
-            let table =
-                table.map(|table| PreparedTable::of(table, self.counters.peers(), self.info));
+            let rows = self.tool.counters().map(Rows::of);
+            let table = self.tool.table();
+            let table = table.map(|table| PreparedTable::of(table, self.tool.peers(), self.info));
+            let log = self.tool.log().map(PreparedLog::of);
             let count = rows.as_ref().map_or(0, Rows::len);
-            let has_report = count > 0 || table.is_some();
-            if has_report || self.counters.hears_ends() {
+            let has_report = count > 0 || table.is_some() || log.is_some();
+            if has_report || self.tool.hears_ends() {
                 ends::watch(self.info);
                 if options.signals {
                     signals::watch();
@@ -155,17 +176,19 @@ impl Level {
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
             let says_where = options.verbose.unwrap_or_else(is_terminal);
-            let last_sum = AtomicU64::new(0);
+            let (is_merged, last_sum) = (AtomicBool::new(false), AtomicU64::new(0));
             Prepared {
                 options,
                 rows,
                 table,
+                log,
                 files,
                 prints,
                 others,
                 elsewhere,
                 says_where,
                 merged,
+                is_merged,
                 last_sum,
             }
         })
@@ -183,7 +206,7 @@ impl Level {
             say(format_args!(
                 "{}: built for the {} ABI, but the MPI of this program has the {} ABI: calls are \
                  seen, but reports cannot be merged over ranks; use a build of the tool for this MPI",
-                self.tool,
+                self.name,
                 ABI.name(),
                 abi.name()
             ));

@@ -51,7 +51,8 @@ impl Level {
         for (merged, value) in prepared.merged.iter().zip(&values) {
             merged.store(*value, Relaxed);
         }
-        prepared.last_sum.store(sum(values.iter().copied()), Relaxed);
+        prepared.is_merged.store(true, Relaxed);
+        prepared.last_sum.store(self.counted(counters, prepared), Relaxed);
         if let Some(rows) = merged {
             let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
             self.write(prepared, Scope::World { ranks }, counters, &|index| rows[index]);
@@ -75,7 +76,7 @@ impl Level {
     /// several threads at once: while one writes, others leave it at that.
     pub(crate) fn report_process(&self, reason: &str) {
         let Some(prepared) = self.prepared.get() else { return };
-        if prepared.rows.is_none() && prepared.table.is_none() {
+        if prepared.rows.is_none() && prepared.table.is_none() && prepared.log.is_none() {
             return;
         }
         if self.is_child() || self.writing.swap(true, AcqRel) {
@@ -83,6 +84,8 @@ impl Level {
         }
         if let Some(table) = &prepared.table {
             (table.reported_table.of_process)(self, table, prepared, reason);
+        } else if let Some(log) = &prepared.log {
+            (log.reported.of_process)(self, log, prepared, reason);
         } else if let Some(counters) = &prepared.rows {
             self.report_counters(counters, prepared, reason);
         }
@@ -101,14 +104,24 @@ impl Level {
         }
     }
 
+    /// The sum of all counters: says whether something was counted since; wraps around at worst. What a gauge shows after the
+    /// merged report is no news.
+    fn counted(&self, counters: &Rows, prepared: &Prepared) -> u64 {
+        let is_merged = prepared.is_merged.load(Relaxed);
+        let counts = (0..counters.len()).filter(|index| !(is_merged && counters.is_gauge(*index)));
+        counts.map(|index| counters.value(index)).fold(0, u64::wrapping_add)
+    }
+
     /// The report of this process's counters.
     fn report_counters(&self, counters: &Rows, prepared: &Prepared, reason: &str) {
-        let now = sum((0..counters.len()).map(|index| counters.value(index)));
+        let now = self.counted(counters, prepared);
         if prepared.last_sum.swap(now, Relaxed) != now {
             let scope = self.of_process(reason);
             let row = |index: usize| {
                 let merged = prepared.merged[index].load(Relaxed);
-                let new = counters.value(index).wrapping_sub(merged);
+                let value = counters.value(index);
+                let is_gauge = counters.is_gauge(index);
+                let new = if is_gauge { value } else { value.wrapping_sub(merged) };
                 Row { total: new, min: new, max: new }
             };
             self.write(prepared, scope, counters, &row);
@@ -215,11 +228,6 @@ impl Level {
         let otherwise = if world_is_over { LATE } else { without_world };
         world::out_of_reach().unwrap_or(otherwise)
     }
-}
-
-/// The sum of all counters: says whether something was counted since; wraps around at worst.
-fn sum(values: impl Iterator<Item = u64>) -> u64 {
-    values.fold(0, u64::wrapping_add)
 }
 
 /// A path for a message, without allocation. What is no UTF-8 is shown as bytes.

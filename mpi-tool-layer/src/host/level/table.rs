@@ -10,7 +10,6 @@ use super::Level;
 use super::prepared::{Prepared, PreparedTable};
 use super::report::Written;
 use crate::AnyTable;
-use crate::host::options::Output;
 use crate::host::output::say;
 use crate::host::report::Scope;
 use crate::kit::gather::gather;
@@ -103,8 +102,7 @@ impl Level {
             return;
         }
         if merged.load(Relaxed) {
-            if prepared.prints && matches!(prepared.options.output, Output::Stderr | Output::Stdout)
-            {
+            if prepared.prints && prepared.options.output.is_stream() {
                 say(format_args!(
                     "{}: {} after the merged report, in MPI_Finalize or later, are not in it: {}",
                     self.label,

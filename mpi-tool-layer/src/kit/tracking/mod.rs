@@ -3,6 +3,7 @@
 //!
 //! * `members.rs` keeps which processes of the world a group has.
 //! * `handles.rs` finds the number of a handle, without a lock.
+//! * `files.rs` follows files, by their names.
 //! * `known.rs` keeps what reports tell of a communicator, also after its end.
 //! * `sessions.rs` knows which groups and communicators are of sessions, for those that follow them.
 //!
@@ -30,6 +31,7 @@
 //! same time, which are not children of one parent, may do so in another order on each rank. So with `MPI_THREAD_MULTIPLE`,
 //! those between two groups, and their children, [are not certain](KnownComm::is_certain).
 
+mod files;
 mod handles;
 mod known;
 mod known_groups;
@@ -46,6 +48,7 @@ use mpi_sys::{MPI_Comm, pmpi};
 use crate::call::asking::UsedComm;
 use crate::host::world;
 use crate::{Accepted, AnyCall, Call, CallResult, FunctionId, HandleMap, Rank, RankKind, Word};
+pub use files::Files;
 use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
 pub use known_groups::KnownGroups;
@@ -322,7 +325,12 @@ impl Communicators {
     /// Does a call end the communicator that it is given? [`of`](Self::of) tells which one that is.
     #[inline(always)]
     pub fn ends_one<'c>(call: impl Call<'c>) -> bool {
-        matches!(call.function(), FunctionId::MPI_Comm_free | FunctionId::MPI_Comm_disconnect)
+        Self::is_end(call.function())
+    }
+
+    /// Do calls of a function [end a communicator](Self::ends_one)?
+    pub const fn is_end(function: FunctionId) -> bool {
+        matches!(function, FunctionId::MPI_Comm_free | FunctionId::MPI_Comm_disconnect)
     }
 
     /// Notes what an accepted call has made or named, after it has returned to a layer that does not pass it

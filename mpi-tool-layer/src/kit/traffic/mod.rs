@@ -186,7 +186,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 pending.is_persistent().then_some(pending)
             });
         }
-        if frees(call.function()) {
+        if is_free(call) {
             return self.freeing(call.erase(), next_f);
         }
         if is_to_nobody(call) {
@@ -497,8 +497,17 @@ struct Start<'a, 'c> {
     datatype: PredefinedDatatype,
 }
 
-/// Does the function free something that is kept here?
+/// Does the function free something that is kept here? Of a call that is not known when the layer is compiled, it is a look at a
+/// table.
 #[inline(always)]
+fn is_free<'c, C: Call<'c>>(call: C) -> bool {
+    static FREES: [bool; FunctionId::COUNT] = functions!(|function| frees(function));
+    match C::KNOWN_SHAPE {
+        Some(_) => frees(call.function()),
+        None => FREES[call.function() as usize],
+    }
+}
+
 const fn frees(function: FunctionId) -> bool {
     use FunctionId::{MPI_File_close, MPI_Request_free, MPI_Type_free};
     matches!(function, MPI_File_close | MPI_Request_free | MPI_Type_free)

@@ -63,6 +63,8 @@
 //!    which data have moved and for which call. A table that [`Tool::table`] returns is merged over
 //!    the ranks and written, too; `mpi-tool report` shows its call sites as source lines.
 //!
+//!    What is to be told one by one goes to a [`Log`], and what goes up and down to [`Gauges`].
+//!
 //! 5. *What users can set.* [`Tool::SETTINGS`] declares it, [`Tool::configure`] gets it.
 //!
 //! 6. *How it is installed.* [`install_pmpi_layer!`] for `LD_PRELOAD` alone,
@@ -108,8 +110,10 @@
 //! | functions, parameters and their kinds as data | [`FunctionId`], [`Parameter`], [`FunctionClass`] |
 //! | sizes and contents of datatypes | [`Datatypes`], [`PredefinedDatatype`] |
 //! | what is kept of objects and of requests | [`HandleMap`], [`PendingRequests`] |
-//! | counters and reports | [`Counters`], [`Counter`] |
-//! | time, measures by key, call sites, data on their way | [`Clock`], [`Table`], [`Site`], [`Caller`], [`Traffic`], [`Nesting`] |
+//! | counters and reports | [`Counters`], [`Counter`], [`Gauges`], [`Log`] |
+//! | when MPI starts and ends | [`Tool::started`], [`Tool::ending`], [`RunningMpi`] |
+//! | time, measures by key, call sites, data on their way | [`Clock`], [`Table`], [`Site`], [`Caller`], [`Traffic`], [`Nesting`], [`Files`] |
+//! | what makes a tool fast, and is never needed | [`FastPath`], [`OutOfLine`], [`Compiled`] |
 //! | two layers in one tool | [`LayerChain`] |
 //!
 //! `docs/writing-a-tool.md` leads through the first tools, and the crate's `examples` are whole
@@ -275,9 +279,8 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
         None
     }
 
-    /// MPI has started: `MPI_Init`, `MPI_Init_thread` or the first `MPI_Session_init` has succeeded and not returned yet. In a
-    /// process that has both a session and a world, this is called for each, the world's with a
-    /// [position](RunningMpi::position).
+    /// MPI has started: `MPI_Init` or `MPI_Init_thread` has succeeded and not returned yet, or `MPI_Session_init` has in a
+    /// process that had neither a world nor a session just now. So a process may hear of it several times.
     fn started(&self, mpi: &RunningMpi) {
         let _ = mpi;
     }

@@ -3,8 +3,9 @@
 use boon::{Compiler, Schemas};
 use serde_json::Value;
 
-const SCHEMAS: [(&str, &str); 3] = [
+const SCHEMAS: [(&str, &str); 4] = [
     ("mpi-tool-check/1", include_str!("../../docs/schemas/mpi-tool-check-1.json")),
+    ("mpi-tool-log/1", include_str!("../../docs/schemas/mpi-tool-log-1.json")),
     ("mpi-tool-report/1", include_str!("../../docs/schemas/mpi-tool-report-1.json")),
     ("mpi-tool-report/2", include_str!("../../docs/schemas/mpi-tool-report-2.json")),
 ];

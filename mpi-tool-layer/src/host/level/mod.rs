@@ -265,11 +265,13 @@ impl Level {
     /// After `MPI_Session_init`. A session has no rank; the launcher's is used where it says one.
     pub(crate) fn session_started(&self) {
         self.started();
-        self.sessions.fetch_add(1, AcqRel);
+        let runs = self.sessions.fetch_add(1, AcqRel) > 0 || self.world.load(Acquire);
         let first = self.prepared.get().is_none();
         let prepared = self.prepared();
         if first {
             self.complain(prepared);
+        }
+        if !runs {
             self.tool.started(&RunningMpi::new());
         }
     }

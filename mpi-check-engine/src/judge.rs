@@ -63,7 +63,7 @@ impl Picture {
     }
 
     /// Is it the receiver of a message that MPI may have a copy of?
-    fn may_be_buffered(&self, need: Need) -> bool {
+    pub(crate) fn may_be_buffered(&self, need: Need) -> bool {
         matches!(need, Need::Receiver { key, .. } if !self.synchronous.contains(&key))
     }
 

@@ -119,8 +119,13 @@ impl Picture {
             let same = needs[..*number].iter().filter(|other| other == need).count();
             **need != Need::Nothing && !self.may_come(**need, same, rank, &how, &nobody)
         };
-        let unmet = needs.iter().enumerate().find(is_unmet).map(|(_, need)| need);
-        unmet.or_else(|| needs.iter().find(|need| **need != Need::Nothing)).copied()
+        let unmet = || needs.iter().enumerate().filter(is_unmet).map(|(_, need)| need);
+        // MPI may have a copy of what is sent. Of all else it is sure that the call waits for it.
+        let certain = unmet().find(|need| !self.may_be_buffered(**need));
+        certain
+            .or_else(|| unmet().next())
+            .or_else(|| needs.iter().find(|need| **need != Need::Nothing))
+            .copied()
     }
 
     fn whom(&self, rank: usize, need: Need) -> Whom {

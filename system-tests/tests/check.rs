@@ -725,3 +725,43 @@ fn an_end_in_a_call_keeps_its_status_with_a_sanitizer() {
         assert!(!outcome.stderr.contains("ThreadSanitizer"), "{how}: {}", outcome.stderr);
     }
 }
+
+/// The message of the deadlock that is found in a program of `reasons.c`, if one is.
+fn reason(name: &str) -> Option<String> {
+    let run = Run::new(&program("reasons"), 3).arguments(&[name]).seconds(60);
+    let (report, outcome) = checked(run.is_enough("findings.json", "\"deadlock\""));
+    let report = report.unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
+    let findings = report["findings"].as_array().unwrap();
+    let deadlock = findings.iter().find(|finding| finding["class"] == "deadlock")?;
+    Some(deadlock["message"].as_str().unwrap().to_owned())
+}
+
+/// What is said of who waits for whom is true, and says what is certain.
+#[test]
+fn deadlocks_are_told_with_their_reasons() {
+    for name in ["sent_and_waiting", "exchanged"] {
+        let said = reason(name).unwrap();
+        assert!(
+            said.contains("a message with tag 2 on MPI_COMM_WORLD from rank 2"),
+            "{name}: {said}"
+        );
+        assert!(!said.contains("to receive its message"), "{name}: {said}");
+    }
+    let said = reason("once_more").unwrap();
+    assert!(said.contains("waits for ranks 0, 2, which have not come to it"), "{said}");
+    let said = reason("after_many").unwrap();
+    assert!(said.contains("rank 2 in MPI_Recv"), "{said}");
+    let said = reason("two_windows").unwrap();
+    for comment in ["FIRST", "SECOND"] {
+        let line = line_with("reasons", "MPI_Win_allocate", comment);
+        assert!(said.contains(&format!("(MPI_Win_allocate at {line}")), "{said}");
+    }
+    // Where ranks call different functions, that is told, and nobody is said to wait for itself.
+    if let Some(said) = reason("mixed") {
+        for rank in 0..3 {
+            let of_rank = said.split("; rank ").find(|part| part.contains(&format!("{rank} in ")));
+            let waits = of_rank.and_then(|part| part.split(" waits for ").nth(1)).unwrap_or("");
+            assert!(!waits.starts_with(&format!("rank {rank}")), "{said}");
+        }
+    }
+}

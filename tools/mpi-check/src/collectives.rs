@@ -185,11 +185,13 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
     if waits_for_some(checked, comm) && shared.is_whole() {
         waits::entering(comm.identity, number, expected as u32);
     }
-    if shared.has_reached(limit::COLLECTIVES) || is_broken(comm.identity) {
+    if shared.has_reached(limit::COLLECTIVES) || has_failed(comm.identity) {
         return;
     }
-    let own = contribution(checked, comm);
-    match meet(shared, checked, comm, number, expected as u32, &own) {
+    // Who comes to what is known all the same, for those who wait.
+    let compares = !is_broken(comm.identity);
+    let own = if compares { contribution(checked, comm) } else { Contribution::default() };
+    match meet(shared, checked, comm, number, expected as u32, &own, compares) {
         Some(Found::Other(problem)) => problem.tell(checked, comm),
         Some(Found::Pairs(ranks)) => pairs::tell(checked, comm, &ranks),
         None => {}
@@ -272,10 +274,11 @@ fn meet(
     number: u64,
     expected: u32,
     own: &Contribution,
+    compares: bool,
 ) -> Option<Found> {
     let key = key_of(comm.identity, number);
-    let is_paired = pairs::is_paired(checked, comm);
-    let own_pairs = Pairs::of(checked, comm);
+    let is_paired = compares && pairs::is_paired(checked, comm);
+    let own_pairs = if is_paired { Pairs::of(checked, comm) } else { None };
     // Debug information may be read for it, which takes longer than others wait for a lock.
     let mark = Mark::of(checked.site);
     let bucket = &shared.collectives[bucket_of(key)];
@@ -284,7 +287,7 @@ fn meet(
         return None;
     };
     if let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key) {
-        let problem = slot.compare(checked, own);
+        let problem = if compares { slot.compare(checked, own) } else { None };
         if checked.is_root() {
             slot.root_is_here.store(1, Release);
         }
@@ -535,9 +538,8 @@ impl Slot {
     }
 }
 
-/// The ranks of a communicator do not agree any more: what comes on it would only repeat that.
 /// MPI has returned an error from the operation of a number. It refuses wrong arguments before it meets the others; of other
-/// errors nobody knows. So what is compared next on the communicator may not belong together, and nothing is. Only what can
+/// errors nobody knows. So what comes next on the communicator may not belong together, and nothing is compared. Only what can
 /// fail in a right program, and on all processes then, still is: files that are not there, programs that cannot be started.
 pub(crate) fn failed(checked: &Checked<'_>, comm: &Comm, number: u64) {
     let is_of_data =
@@ -545,24 +547,40 @@ pub(crate) fn failed(checked: &Checked<'_>, comm: &Comm, number: u64) {
     if !checked.is_sound {
         comm.take_back(number);
     }
-    if (is_of_data || !checked.is_sound) && !is_broken(comm.identity) {
-        mark_broken(comm.identity);
+    if (is_of_data || !checked.is_sound) && !has_failed(comm.identity) {
+        add_broken(entry(comm.identity, true));
     }
 }
 
+/// The ranks of a communicator do not agree any more: to compare what comes on it would only repeat that.
 pub(crate) fn mark_broken(identity: u64) {
+    add_broken(entry(identity, false));
+}
+
+fn add_broken(entry: u64) {
     let shared = shared();
-    let free = shared
-        .broken
-        .iter()
-        .find(|place| place.compare_exchange(0, identity.max(1), Relaxed, Relaxed).is_ok());
-    if free.is_none() {
+    let is_ours = |place: &AtomicU64| place.compare_exchange(0, entry, Relaxed, Relaxed).is_ok();
+    if !shared.broken.iter().any(is_ours) {
         shared.reached(limit::COLLECTIVES);
     }
 }
 
+/// As the list of broken communicators has one: its last bit says that an operation has failed.
+const fn entry(identity: u64, has_failed: bool) -> u64 {
+    let identity = if identity << 1 == 0 { 2 } else { identity << 1 };
+    identity | has_failed as u64
+}
+
+/// Do the ranks of a communicator not agree any more, or has an operation failed?
 pub(crate) fn is_broken(identity: u64) -> bool {
-    shared().broken.iter().any(|place| place.load(Relaxed) == identity.max(1))
+    let entry = entry(identity, true);
+    shared().broken.iter().any(|place| place.load(Relaxed) | 1 == entry)
+}
+
+/// Has an operation on a communicator failed, so that nobody knows any more which calls belong together?
+fn has_failed(identity: u64) -> bool {
+    let entry = entry(identity, true);
+    shared().broken.iter().any(|place| place.load(Relaxed) == entry)
 }
 
 /// Communicators whose ranks do not agree any more.

@@ -13,6 +13,7 @@ use crate::arguments::Checked;
 use crate::hosts::{self, OwnComm};
 use crate::names;
 use crate::neighbors::{self, Neighbors};
+use crate::objects::{self, Kind};
 use crate::shared::shared;
 
 /// A communicator that is there.
@@ -28,6 +29,8 @@ pub(crate) struct Comm {
     /// Those that this process sends to: the other group's, where there is one.
     pub(crate) peers: Members,
     pub(crate) is_inter: bool,
+    /// It is a window or a file.
+    pub(crate) is_object: bool,
     /// All that this process sends to are in the world.
     pub(crate) is_of_world: bool,
     /// How many collective operations it has had.
@@ -104,6 +107,7 @@ impl Comm {
             size: self.size,
             peers: self.peers.clone(),
             is_inter: self.is_inter,
+            is_object: true,
             is_of_world: self.is_of_world,
             collectives: AtomicU64::new(0),
             shadow: OnceLock::new(),
@@ -116,7 +120,7 @@ impl Comm {
     /// Some of its processes, which are told from others by an identity, with a call of their own.
     pub(crate) fn with_members(&self, identity: u64, size: u32) -> Self {
         let name = format!("a group of {size} processes on {}", self.describe());
-        Self { identity, name, size, ..self.with_object("group", 0) }
+        Self { identity, name, size, is_object: false, ..self.with_object("group", 0) }
     }
 
     /// A bit for each of its processes, by their ranks in the world, if they all have one of the first 64.
@@ -201,7 +205,8 @@ pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<CommR
         }
     }
     let made = Arc::new(find(communicators, comm)?);
-    names::note(&made, Some(comm));
+    let of = |object: &objects::Object| (object.function, object.site);
+    names::note(&made, objects::with(Kind::Communicator, comm.to_word(), of));
     let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
     Some(CommRef::Made(comms.get_or_insert_default().entry(key).or_insert(made).clone()))
 }
@@ -227,6 +232,7 @@ fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
         rank,
         size: own.size(),
         is_inter: other.is_some(),
+        is_object: false,
         peers: other.unwrap_or_else(|| own.clone()),
         own,
         collectives: AtomicU64::new(0),

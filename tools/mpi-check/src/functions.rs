@@ -73,7 +73,8 @@ fn frees(function: FunctionId) -> Option<Kind> {
         || name.contains("_free_keyval")
         || matches!(
             function,
-            FunctionId::MPI_File_close
+            FunctionId::MPI_Comm_disconnect
+                | FunctionId::MPI_File_close
                 | FunctionId::MPI_Keyval_free
                 | FunctionId::MPI_Session_finalize
         );

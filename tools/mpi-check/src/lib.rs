@@ -66,8 +66,8 @@ use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionClass,
-    FunctionId, InOut, MpiInterceptionLayer, Setting, SettingDefault, Settings, Site, Tool, Word,
-    install_qmpi_layer, next, rank_among_strangers, world_position,
+    FunctionId, MpiInterceptionLayer, Setting, SettingDefault, Settings, Site, Tool, Word,
+    install_qmpi_layer, rank_among_strangers, world_position,
 };
 
 use arguments::Checked;
@@ -202,6 +202,12 @@ impl Check {
         if knowledge::is_asked() {
             epochs::call_begins(checked, entered.number, fence);
         }
+        if checked.function == FunctionId::MPI_Comm_disconnect
+            && let Some(comm) = Communicators::handle_of(call)
+            && let Some(comm) = comms::get(&self.communicators, comm)
+        {
+            entered.need = together::disconnecting(checked, &comm);
+        }
         if checked.facts.is_of_group {
             let needs = groups::entering(checked, &self.communicators);
             waits::enter(checked, &needs, false);
@@ -303,6 +309,9 @@ impl Check {
         if let Some((kind, handle)) = *freed {
             objects::freed(kind, handle, function, site);
             together::forget(kind, handle);
+            if kind == Kind::Communicator {
+                comms::forget(MPI_Comm::from_word(handle));
+            }
         }
         if call.starts_requests() {
             for request in call.requests() {
@@ -338,7 +347,6 @@ impl Check {
                 requests::set_givers(request, operation, comm.size, givers);
             }
         }
-        self.communicators.made(call, accepted);
         if checked.facts.makes {
             made::note(call, checked, accepted, *number, *made);
             groups::GROUPS.made(call, accepted);
@@ -494,7 +502,7 @@ impl Check {
         if is_last {
             findings::finalizing();
         }
-        let result = next_f();
+        let result = self.communicators.around(call, next_f);
         if is_end && !is_last {
             findings::finalizing();
         }
@@ -560,31 +568,6 @@ impl Check {
             checked.check_and_remember();
         }
     }
-
-    /// Passes on a call that frees a communicator.
-    fn free_comm<'c>(
-        &self,
-        function: FunctionId,
-        comm: Option<MPI_Comm>,
-        site: Site,
-        next_f: impl FnOnce() -> CallResult<'c>,
-    ) -> CallResult<'c> {
-        let runs = order::check(function, site);
-        let handle = comm.filter(|_| runs);
-        if let Some(comm) = handle {
-            freeing::check(Kind::Communicator, comm.to_word(), function, site);
-        }
-        let result = next_f();
-        waits::leave(function);
-        if result.is_ok()
-            && let Some(comm) = handle
-        {
-            objects::freed(Kind::Communicator, comm.to_word(), function, site);
-            comms::forget(comm);
-        }
-        threads::left(function);
-        result
-    }
 }
 
 impl MpiInterceptionLayer for Check {
@@ -605,34 +588,6 @@ impl MpiInterceptionLayer for Check {
             return next_f();
         };
         self.check(call.erase(), site, next_f)
-    }
-
-    fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        let mut quiet = sanitizer::Quiet::begin();
-        let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
-            return next_f(comm);
-        };
-        quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
-        let next_f = || self.communicators.ending(comm.get(), || next_f(comm));
-        self.free_comm(FunctionId::MPI_Comm_free, comm.get(), site, next_f)
-    }
-
-    fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        let mut quiet = sanitizer::Quiet::begin();
-        let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
-            return next_f(comm);
-        };
-        quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
-        let next_f = || self.communicators.ending(comm.get(), || next_f(comm));
-        self.free_comm(FunctionId::MPI_Comm_disconnect, comm.get(), site, next_f)
     }
 }
 

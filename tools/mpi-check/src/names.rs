@@ -2,16 +2,14 @@
 //! ranks of the host share.
 
 use core::sync::atomic::{
-    AtomicU32, AtomicU64,
+    AtomicBool, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
 use mpi_facts::{Shape, Timing};
-use mpi_tool_layer::mpi_sys::MPI_Comm;
-use mpi_tool_layer::{FunctionId, Site, Word as _};
+use mpi_tool_layer::{FunctionId, Site};
 
 use crate::comms::{self, Comm};
-use crate::objects::{self, Kind};
 use crate::places::{self, Mark};
 use crate::shared::{Text, shared};
 
@@ -27,6 +25,8 @@ struct Entry {
     /// 0 if the place is free.
     identity: AtomicU64,
     size: AtomicU32,
+    /// It is a window or a file, of which a communicator may have several.
+    is_object: AtomicBool,
     /// How many processes the other group has; 0 if there is none.
     others: AtomicU32,
     /// What has made it; 0 if that is not known.
@@ -42,19 +42,15 @@ fn find(identity: u64) -> Option<&'static Entry> {
     shared().names.0.iter().find(|entry| entry.identity.load(Acquire) == identity)
 }
 
-/// A process uses a communicator, or an object of its processes.
+/// A process uses a communicator, or an object of its processes. `made`: by which call it was made, and where.
 #[cold]
-pub(crate) fn note(comm: &Comm, handle: Option<MPI_Comm>) {
+pub(crate) fn note(comm: &Comm, made: Option<(FunctionId, Site)>) {
     if find(comm.identity).is_some() {
         return;
     }
     let is_ours =
         |entry: &&Entry| entry.identity.compare_exchange(0, comm.identity, AcqRel, Acquire).is_ok();
     let Some(entry) = shared().names.0.iter().find(is_ours) else { return };
-    let made = handle.and_then(|handle| {
-        let of = |object: &objects::Object| (object.function, object.site);
-        objects::with(Kind::Communicator, handle.to_word(), of)
-    });
     if let Some((function, site)) = made {
         let mark = Mark::of(site);
         entry.module.store(mark.module, Relaxed);
@@ -62,6 +58,7 @@ pub(crate) fn note(comm: &Comm, handle: Option<MPI_Comm>) {
         entry.function.store(function as u32 + 1, Relaxed);
     }
     entry.size.store(comm.size, Relaxed);
+    entry.is_object.store(comm.is_object, Relaxed);
     entry.others.store(if comm.is_inter { comm.peer_count() } else { 0 }, Relaxed);
     entry.members.store(comm.members().unwrap_or(0), Relaxed);
     entry.name.set(&comm.name);
@@ -104,10 +101,13 @@ pub(crate) fn renamed(identity: u64, name: &str) {
 pub(crate) fn on(identity: u64) -> String {
     let Some(entry) = find(identity) else { return String::new() };
     let name = entry.name.get();
-    if !name.is_empty() {
+    if !name.is_empty() && !entry.is_object.load(Relaxed) {
         return format!(" on {name}");
     }
-    let kind = comms::kind(entry.size.load(Relaxed), entry.others.load(Relaxed));
+    let kind = match name.is_empty() {
+        true => comms::kind(entry.size.load(Relaxed), entry.others.load(Relaxed)),
+        false => name,
+    };
     let function = entry.function.load(Relaxed).checked_sub(1);
     let function = function.and_then(|function| FunctionId::from_index(function as usize));
     let Some(function) = function else {

@@ -9,6 +9,7 @@ use mpi_tool_layer::{Call as _, FunctionId, Word};
 use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
+use crate::collectives;
 use crate::comms::{Comm, CommRef};
 use crate::names;
 use crate::objects::Kind;
@@ -32,7 +33,7 @@ pub(crate) fn made(checked: &Checked<'_>, kind: Kind, handle: u64, number: u64) 
     let whole = shared().is_whole();
     let Some(parent) = checked.comm.as_ref().filter(|_| number != 0 && whole) else { return };
     let made = Arc::new(parent.with_object(kind.name(), number));
-    names::note(&made, None);
+    names::note(&made, Some((checked.function, checked.site)));
     with(|objects| _ = objects.insert(key(kind, handle), made));
 }
 
@@ -53,6 +54,22 @@ pub(crate) fn of(checked: &Checked<'_>, freed: Option<(Kind, u64)>) -> Option<Co
     let file = || Some((Kind::File, checked.call.file()?.raw().to_word()));
     let (kind, handle) = freed.or_else(window).or_else(file)?;
     with(|objects| objects.get(&key(kind, handle)).cloned()).map(CommRef::Made)
+}
+
+/// `MPI_Comm_disconnect` is about to be passed on: what it needs to return, if it stands for long. MPIs differ in whether it waits
+/// for the other processes.
+pub(crate) fn disconnecting(checked: &Checked<'_>, comm: &CommRef) -> Need {
+    const LAST: u64 = u64::MAX >> 24;
+    if !shared().is_whole() || !(comm.is_of_us() || comm.is_between_us()) {
+        return Need::Nothing;
+    }
+    let name = comm.describe();
+    let end = Comm { name, is_object: false, ..comm.with_object("communicator", LAST) };
+    let end = Arc::new(end);
+    names::note(&end, None);
+    let identity = end.identity;
+    collectives::enter_as(checked, &CommRef::Made(end), 1);
+    Need::Attendance { identity, number: 1 }
 }
 
 /// What such a call needs to return. A fence that no epoch precedes needs no data, nor do the two halves of a split operation: an

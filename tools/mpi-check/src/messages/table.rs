@@ -1,9 +1,9 @@
 //! Where messages under way are kept, in memory that the ranks of the host share.
 //!
 //! All messages of a channel have their places in one bucket, the channel's home, so that the ranks of a program that has
-//! few messages under way use the same few lines of memory again and again. What does not fit there is in a bucket of the
-//! overflow, by the message's own key. The home's lock is for both; an overflow bucket's is taken while it is held, never
-//! the other way round.
+//! few messages under way use the same few lines of memory again and again. What does not fit there is in one of four
+//! buckets of the overflow, by the message's own key. The home's lock is for all of them; an overflow bucket's is taken while
+//! it is held, one at a time, and never the other way round.
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -15,7 +15,9 @@ use crate::shared::{Lock, limit, shared};
 
 /// Homes, and buckets of the overflow.
 const HOMES: usize = 512;
-const OVERFLOW: usize = 2048;
+const OVERFLOW: usize = 4096;
+/// In so many of them a message may be: with fewer, the first one is full long before most others are.
+const CHOICES: usize = 4;
 /// Places in a bucket: with its lock, their keys are one line of memory.
 const PLACES: usize = 7;
 
@@ -93,21 +95,26 @@ impl Table {
         &self.homes[(key >> HOME_SHIFT) as usize]
     }
 
-    fn further(&self, key: u64) -> &Bucket {
-        &self.overflow[(key >> 20) as usize % OVERFLOW]
+    /// The buckets of the overflow that a message may be in.
+    fn further(&self, key: u64) -> impl Iterator<Item = &Bucket> {
+        let mixed = (key ^ key >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..CHOICES).map(move |choice| &self.overflow[(mixed >> (16 * choice)) as usize % OVERFLOW])
     }
 
     /// All messages that there are, as long as nobody changes that.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, &Slot)> {
-        let buckets = self.homes.iter().chain(&self.overflow);
+        // Memory that nobody has used is not to be looked at, which would take it.
+        let is_used = self.homes.iter().any(|home| home.elsewhere.load(Acquire) > 0);
+        let overflow = if is_used { &self.overflow[..] } else { &[] };
+        let buckets = self.homes.iter().chain(overflow);
         let places = buckets.flat_map(|bucket| bucket.keys.iter().zip(&bucket.slots));
         places.map(|(key, slot)| (key.load(Acquire), slot)).filter(|(key, _)| *key != 0)
     }
 
     /// What is known of a message, to be looked at without its lock.
     pub(super) fn look(&self, key: u64) -> Option<&Slot> {
-        [self.home(key), self.further(key)]
-            .into_iter()
+        core::iter::once(self.home(key))
+            .chain(self.further(key))
             .find_map(|bucket| Some(&bucket.slots[bucket.find(key)?]))
     }
 }
@@ -135,30 +142,33 @@ pub(super) fn at<R>(key: u64, may_add: bool, action: impl FnOnce(Place<'_>) -> R
             return Some(result);
         }
     }
-    let further = table.further(key);
-    let Some(held_further) = further.lock.take() else {
-        shared().reached(limit::MESSAGES);
-        return None;
-    };
-    if let Some(at) = further.find(key) {
-        return Some(action(further.place(at, home, false)));
+    for further in table.further(key) {
+        let Some(_held_further) = further.lock.take() else {
+            shared().reached(limit::MESSAGES);
+            return None;
+        };
+        if let Some(at) = further.find(key) {
+            return Some(action(further.place(at, home, false)));
+        }
     }
     if !may_add {
         return None;
     }
     if let Some(at) = home.find(0) {
-        drop(held_further);
         let result = action(home.place(at, home, true));
         home.keys[at].store(key, Release);
         return Some(result);
     }
-    let Some(at) = further.find(0) else {
-        shared().reached(limit::MESSAGES);
-        return None;
-    };
-    let result = action(further.place(at, home, true));
-    further.keys[at].store(key, Release);
-    home.elsewhere.store(home.elsewhere.load(Relaxed) + 1, Relaxed);
-    drop(held);
-    Some(result)
+    for further in table.further(key) {
+        let Some(_held_further) = further.lock.take() else { break };
+        if let Some(at) = further.find(0) {
+            let result = action(further.place(at, home, true));
+            further.keys[at].store(key, Release);
+            home.elsewhere.store(home.elsewhere.load(Relaxed) + 1, Release);
+            drop(held);
+            return Some(result);
+        }
+    }
+    shared().reached(limit::MESSAGES);
+    None
 }

@@ -63,7 +63,7 @@ impl Teller<'_> {
         let under_way =
             collectives::under_way(identity, number).filter(|_| !self.picture.is_of_all);
         let Some(of) = under_way else {
-            return format!("{on} waits for other ranks to call it");
+            return format!("{on} waits for other ranks, which have not come to it");
         };
         let mark = if of.first.0 == wait.rank { of.first.1 } else { Mark::default() };
         // Ranks that call different functions in one operation were told before: this one has called its own.
@@ -76,9 +76,9 @@ impl Teller<'_> {
                 let at = at.replacen(", which", &format!("; rank {first}"), 1);
                 let has = if missing.len() == 1 { "has" } else { "have" };
                 let missing = ranks_text(missing);
-                format!("{behind}{on} waits for {missing}, which {has} not called {called}{at}")
+                format!("{behind}{on} waits for {missing}, which {has} not come to it{at}")
             }
-            _ => format!("{behind}{on} waits for other ranks to call {called}"),
+            _ => format!("{behind}{on} waits for other ranks, which have not come to it"),
         }
     }
 

@@ -752,8 +752,9 @@ fn deadlocks_are_told_with_their_reasons() {
     let said = reason("after_many").unwrap();
     assert!(said.contains("rank 2 in MPI_Recv"), "{said}");
     let said = reason("two_windows").unwrap();
+    let text = fs::read_to_string(source("reasons")).unwrap();
     for comment in ["FIRST", "SECOND"] {
-        let line = line_with("reasons", "MPI_Win_allocate", comment);
+        let line = line_with("reasons.c", &text, comment);
         assert!(said.contains(&format!("(MPI_Win_allocate at {line}")), "{said}");
     }
     // Where ranks call different functions, that is told, and nobody is said to wait for itself.

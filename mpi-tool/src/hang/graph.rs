@@ -347,6 +347,23 @@ struct Wait {
     others: Option<Members>,
 }
 
+/// The waits by which ranks that can never go on are named. Of several that may be the one, those for a receiver are left out if
+/// there are others: MPI has most often sent the message all the same.
+fn likeliest(
+    needs: &BTreeMap<u32, Wait>,
+    stuck: &BTreeSet<u32>,
+    is_gone: impl Fn(u32) -> bool,
+) -> BTreeMap<u32, Wait> {
+    let of = |wait: &Wait| {
+        let is_vain = |edge: &&Edge| stuck.contains(&edge.to) || is_gone(edge.to);
+        let is_likely = |edge: &&Edge| edge.reason != Reason::Receive;
+        let has_likely = wait.any && wait.edges.iter().filter(is_likely).any(|edge| is_vain(&edge));
+        let edges = wait.edges.iter().filter(|edge| !has_likely || is_likely(edge)).copied();
+        Wait { edges: edges.collect(), any: wait.any, others: wait.others.clone() }
+    };
+    needs.iter().map(|(rank, wait)| (*rank, of(wait))).collect()
+}
+
 /// So many of the ranks that one waits for are kept.
 const MOST: usize = 64;
 
@@ -386,7 +403,7 @@ impl<'a> World<'a> {
         if stuck.is_empty() {
             return self.waiting(edges);
         }
-        let path = shortest(&needs, &stuck, is_gone);
+        let path = shortest(&likeliest(&needs, &stuck, is_gone), &stuck, is_gone);
         let on_path = OnPath::of(&path);
         let mut culprits: Vec<Culprit> = path
             .iter()

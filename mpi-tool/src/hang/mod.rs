@@ -36,6 +36,7 @@ use crate::out::{outln, print};
 use crate::report::symbols::Symbols;
 use find::Run;
 pub(crate) use process::parent;
+pub(crate) use text::list;
 
 impl Hang {
     pub(crate) fn run(&self) -> Result<()> {

@@ -181,7 +181,7 @@ pub(super) fn groups(world: &World, symbols: &mut Symbols) -> Vec<Same> {
 }
 
 /// `0-5, 7, 9-12`, cut off where it is long.
-pub(super) fn list(ranks: &[u32]) -> String {
+pub(crate) fn list(ranks: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &rank in ranks {
         match runs.last_mut() {

@@ -17,6 +17,7 @@ use super::path::{Idle, Path};
 use super::read::{Call, Clocks, Process, Site, Trace};
 use super::text;
 use super::waits::{self, Wait};
+use super::whole;
 use crate::report::symbols::Frame;
 
 /// What each number of an event is.
@@ -67,6 +68,7 @@ pub(super) fn write(
             "messages_before_sending": early,
             "most_before_sending": most,
             "left_out": text::left_out(trace),
+            "warnings": whole::warnings(trace),
             "clock_error": match trace.clocks {
                 Clocks::Corrected(error) => Some(error),
                 Clocks::Unknown | Clocks::Uneven => None,

@@ -1,6 +1,6 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
-//! * `read.rs`: the files. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `causes.rs`: why.
+//! * `read.rs`: the files. `whole.rs`: whether they are of a whole run. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `causes.rs`: why.
 //!   `path.rs`: what the run's length consists of. `efficiency.rs`: how much of it is computing, and what the rest is lost by.
 //! * `section.rs`: what stands in a profile's report of it.
 //! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
@@ -21,6 +21,7 @@ pub(crate) mod section;
 mod text;
 mod ti;
 mod waits;
+mod whole;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
@@ -73,14 +74,18 @@ impl Trace {
             // One by one, if no clocks must be put right, for which all messages are needed.
             let opened = read::Opened::open(&self.runs)?;
             if opened.hosts() == 1 {
+                whole::absent_in(&opened).iter().for_each(|what| errln!("mpi-tool: {what}"));
                 let calls = read::Stream::of(&opened)?;
                 return self.written(|out| csv::write(out, calls));
             }
         }
         let (trace, messages) = read(&self.runs)?;
         let says_clocks = matches!(format, TraceFormat::Text | TraceFormat::Html);
-        if let (Some(clocks), false) = (text::clocks(&trace), says_clocks) {
-            errln!("mpi-tool: {clocks}");
+        if !says_clocks {
+            let clocks = text::clocks(&trace);
+            whole::warnings(&trace).into_iter().chain(clocks).for_each(|what| {
+                errln!("mpi-tool: {what}");
+            });
         }
         if let TraceFormat::Otf2 | TraceFormat::Ti = format {
             return self.folder(format, &trace, &messages);

@@ -39,6 +39,8 @@ pub(super) struct Trace {
     /// How many hosts there are.
     pub(super) hosts: usize,
     pub(super) clocks: Clocks,
+    /// The files were named one by one.
+    pub(super) are_chosen: bool,
 }
 
 /// How times of different hosts can be compared.
@@ -134,6 +136,7 @@ pub(super) struct Opened {
     /// By world, then by rank.
     files: Vec<(Process, Source)>,
     hosts: usize,
+    are_chosen: bool,
     progress: Progress,
 }
 
@@ -174,11 +177,20 @@ impl Opened {
         files.sort_by_key(|(process, _)| (process.world, process.rank, process.pid));
         sites::look_up(&mut files);
         let hosts = clock::share(files.iter_mut().map(|(process, _)| process));
-        Ok(Self { files, hosts, progress: Progress::new() })
+        let are_chosen = paths.iter().all(|path| path.is_file());
+        Ok(Self { files, hosts, are_chosen, progress: Progress::new() })
     }
 
     pub(super) const fn hosts(&self) -> usize {
         self.hosts
+    }
+
+    pub(super) const fn are_chosen(&self) -> bool {
+        self.are_chosen
+    }
+
+    pub(super) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.files.iter().map(|(process, _)| process)
     }
 
     /// How many bytes of records there are.
@@ -208,7 +220,8 @@ impl Opened {
         }
         clock::set_times(&mut processes);
         self.progress.end();
-        Ok(Trace { processes, hosts: self.hosts, clocks: Clocks::Unknown })
+        let (hosts, are_chosen) = (self.hosts, self.are_chosen);
+        Ok(Trace { processes, hosts, clocks: Clocks::Unknown, are_chosen })
     }
 }
 

@@ -11,7 +11,7 @@ use super::messages::Messages;
 use super::path::{Idle, Path};
 use super::read::{Clocks, Site, Trace};
 use super::waits::{self, Group, Wait, WaitKind};
-use super::{Found, causes};
+use super::{Found, causes, whole};
 
 /// What there is, and who waits for whom, in so many lines.
 pub(super) fn of(trace: &Trace, messages: &Messages, found: &Found, top: usize) -> String {
@@ -168,6 +168,9 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
         bytes as f64 / calls.max(1) as f64,
         count(messages.matched.len(), "message"),
     );
+    for warning in whole::warnings(trace) {
+        let _ = writeln!(text, "{warning}");
+    }
     let [sends, receives] = messages.unmatched;
     let number = |number: u64, what| count(usize::try_from(number).unwrap_or(usize::MAX), what);
     if sends + receives > 0 {

@@ -471,3 +471,45 @@ fn without_a_file_the_program_goes_on() {
     assert_eq!(said.len(), 1, "{outcome:?}");
     assert!(said[0].contains("nothing is recorded of this run"), "{outcome:?}");
 }
+
+/// What is missing of a run is said with what its trace says, and so is what is too much.
+#[test]
+fn a_trace_that_is_not_of_one_whole_run_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    traced(&folder, 3, &["mpi_trace"], &["random", "1", "1"]);
+    let run = folder.path().join("run");
+    let whole = printed(folder.path(), &[]);
+    let file_of = |rank: &str| {
+        let name = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
+        let is_it = |path: &std::path::PathBuf| {
+            path.file_name().unwrap().to_str().unwrap().starts_with(rank)
+        };
+        name.filter(is_it).find(|path| path.extension() == Some(OsStr::new("trace"))).unwrap()
+    };
+    let path = file_of("rank1");
+    let bytes = fs::read(&path).unwrap();
+    let says = |what: &str| {
+        let trace = |options: &[&str]| {
+            let arguments: Vec<_> = ["trace", "run"].iter().chain(options).copied().collect();
+            mpi_tool(folder.path(), &arguments)
+        };
+        let text = trace(&[]);
+        assert!(text.stdout.contains(what) && !whole.contains(what), "{text:?}");
+        let json: Value = serde_json::from_str(&trace(&["--to", "json"]).stdout).unwrap();
+        let warnings = json["summary"]["warnings"].as_array().unwrap().clone();
+        assert!(warnings.iter().any(|said| said.as_str().unwrap().contains(what)), "{warnings:?}");
+    };
+    fs::write(&path, &bytes[..8192]).unwrap();
+    says("the file of rank 1 is not whole");
+    fs::remove_file(&path).unwrap();
+    says("rank 1 left no file here: what is told is of the others only");
+    let outcome = mpi_tool(folder.path(), &["trace", "run", "--to", "csv"]);
+    assert!(outcome.stderr.contains("rank 1 left no file here"), "{outcome:?}");
+    // One that was named is what was asked for.
+    let one = mpi_tool(folder.path(), &["trace", text(&file_of("rank0"))]);
+    assert!(!one.stdout.contains("left no file"), "{one:?}");
+    fs::write(&path, &bytes).unwrap();
+    sleep(Duration::from_millis(50));
+    traced(&folder, 3, &["mpi_trace"], &["random", "2", "1"]);
+    says("the files are of several runs");
+}

@@ -292,7 +292,8 @@ impl World<'_> {
         if all.is_empty() {
             return Need::Nothing;
         }
-        let is_choice = all.len() > 1;
+        // Whichever of them it is, it is of this one rank.
+        let is_choice = others.is_some() || all.iter().any(|edge| edge.to != all[0].to);
         all.iter_mut().for_each(|edge| edge.is_choice |= is_choice);
         // A message that is to be received may have come, and what is sent is often on its way though nobody has received it
         // yet. So what others surely have not done comes first, and a receive before a send.

@@ -1,7 +1,7 @@
 use super::*;
 use FunctionId::{
-    MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait,
-    MPI_Win_flush, MPI_Win_lock, MPI_Win_unlock_all,
+    MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Sendrecv,
+    MPI_Wait, MPI_Win_flush, MPI_Win_lock, MPI_Win_unlock_all,
 };
 
 mod unknown;
@@ -190,6 +190,21 @@ fn several_requests_accuse_nobody_too_early() {
     let unknown =
         inside(MPI_Wait, What::Requests { of: vec![receive(1)], is_all: false, is_known: false });
     assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
+}
+
+/// The message to rank 1, which is through, may have arrived, and most often has: who does not send is named.
+#[test]
+fn of_two_halves_the_one_that_cannot_be_over_is_named() {
+    let both = vec![message(true, Who::Rank(1), 1), message(false, Who::Rank(2), 2)];
+    let verdict = judge([inside(MPI_Sendrecv, What::Messages(both)), finalizes(), receives(0, 0)]);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (2, Why::Cycle)]);
+    let reasons: Vec<_> = verdict.path.iter().map(|edge| (edge.from, edge.reason)).collect();
+    assert_eq!(reasons, [(0, Reason::Send), (2, Reason::Send)]);
+    // Both halves are with one rank: it is that one, whichever half it is.
+    let both = vec![message(true, Who::Rank(1), 1), message(false, Who::Rank(1), 2)];
+    let verdict = judge([inside(MPI_Sendrecv, What::Messages(both)), outside()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    assert!(verdict.edges.iter().all(|edge| !edge.is_choice), "{verdict:?}");
 }
 
 /// In a call on a window with a lock at a target, or at all of three ranks.

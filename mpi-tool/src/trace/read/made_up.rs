@@ -141,5 +141,5 @@ pub(in crate::trace) fn trace(mut processes: Vec<Process>) -> Trace {
         process.communicators.insert(1, world);
         process.size = u32::try_from(size).ok();
     }
-    Trace { processes, hosts: 1, clocks: Clocks::Unknown }
+    Trace { processes, hosts: 1, clocks: Clocks::Unknown, are_chosen: true }
 }

@@ -1,0 +1,112 @@
+//! Is a trace that of a whole run, and of one run? What its figures leave out, or have too much, is said with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mpi_facts::FunctionId;
+use mpi_facts::trace::filter;
+
+use super::read::{Opened, Process, Trace};
+use crate::hang::list;
+
+/// The processes of each world.
+type Worlds<'a> = BTreeMap<usize, Vec<&'a Process>>;
+
+fn worlds<'a>(processes: impl IntoIterator<Item = &'a Process>) -> Worlds<'a> {
+    let mut worlds = Worlds::new();
+    for process in processes {
+        worlds.entry(process.world).or_default().push(process);
+    }
+    worlds
+}
+
+/// What is wrong with the files, a sentence each.
+pub(super) fn warnings(trace: &Trace) -> Vec<String> {
+    let worlds = worlds(&trace.processes);
+    let mut all = absent(&worlds, trace.are_chosen);
+    for (world, processes) in &worlds {
+        for process in processes.iter().filter(|process| !is_whole(process)) {
+            let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+            all.push(format!(
+                "the file of rank {rank}{} is not whole: it does not have the last call, though the rank has come to its end \
+                 ({})",
+                of_world(&worlds, *world),
+                process.path.display()
+            ));
+        }
+    }
+    if let Some((before, after)) = apart(&worlds) {
+        all.push(format!(
+            "the files are of several runs: world {before} had ended before world {after} began. All figures are of both together; \
+             to see one run, name its files"
+        ));
+    }
+    all
+}
+
+/// The same of files whose calls are not read yet.
+pub(super) fn absent_in(opened: &Opened) -> Vec<String> {
+    absent(&worlds(opened.processes()), opened.are_chosen())
+}
+
+/// Which ranks have no file. Of files that were named one by one, nobody is surprised.
+fn absent(worlds: &Worlds<'_>, are_chosen: bool) -> Vec<String> {
+    let of = |(world, processes): (&usize, &Vec<&Process>)| {
+        let missing = missing(processes);
+        let of = of_world(worlds, *world);
+        (!missing.is_empty()).then(|| {
+            format!("{}{of} left no file here: what is told is of the others only", ranks(&missing))
+        })
+    };
+    if are_chosen { Vec::new() } else { worlds.iter().filter_map(of).collect() }
+}
+
+fn of_world(worlds: &Worlds<'_>, world: usize) -> String {
+    if worlds.len() > 1 { format!(" of world {world}") } else { String::new() }
+}
+
+/// Ranks in words.
+fn ranks(ranks: &[u32]) -> String {
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    format!("rank{plural} {}", list(ranks))
+}
+
+/// The ranks of a world that should have a file and have none.
+fn missing(processes: &[&Process]) -> Vec<u32> {
+    let chosen = |process: &&Process| process.filter & filter::RANKS != 0;
+    let size = processes.iter().find_map(|process| process.size);
+    let Some(size) = size.filter(|_| !processes.iter().any(chosen)) else { return Vec::new() };
+    let there: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
+    (0..size).filter(|rank| !there.contains(rank)).collect()
+}
+
+/// Has a process that has finalized MPI the call that did so, or was it told to leave calls out?
+fn is_whole(process: &Process) -> bool {
+    use FunctionId::{MPI_Finalize, MPI_Session_finalize};
+    let is_end = |function: FunctionId| matches!(function, MPI_Finalize | MPI_Session_finalize);
+    let leaves_out = process.filter != 0 || process.off.is_some() || process.lost > 0;
+    !process.is_over
+        || leaves_out
+        || process
+            .threads
+            .iter()
+            .any(|thread| thread.calls.iter().any(|call| is_end(call.function)))
+}
+
+/// Two worlds of which one had ended before the other one began: processes that spawn others wait for them in MPI, or are there
+/// with them at least.
+fn apart(worlds: &Worlds<'_>) -> Option<(usize, usize)> {
+    let calls = |processes: &[&Process]| {
+        let calls = processes.iter().flat_map(|process| &process.threads);
+        let calls = calls.flat_map(|thread| &thread.calls);
+        let ends =
+            |(begin, end): (i64, i64), (from, to): (i64, i64)| (begin.min(from), end.max(to));
+        let all = calls.map(|call| (call.begin, call.end)).reduce(ends)?;
+        processes.iter().all(|process| process.is_over).then_some(all)
+    };
+    let spans: Vec<(usize, (i64, i64))> =
+        worlds.iter().filter_map(|(world, processes)| Some((*world, calls(processes)?))).collect();
+    spans.iter().find_map(|(before, (_, end))| {
+        let (after, _) = spans.iter().find(|(_, (begin, _))| begin > end)?;
+        Some((*before, *after))
+    })
+}

@@ -157,6 +157,8 @@ pub struct Picture {
     pub channels: BTreeMap<u64, Channel>,
     /// The keys of messages of synchronous sends, which are not complete before somebody receives them.
     pub synchronous: BTreeSet<u64>,
+    /// The keys of those that a probe has taken (`MPI_Mprobe`) and that nobody receives yet: only who has taken one can.
+    pub probed: Vec<u64>,
     /// Channels of messages that somebody has asked for and that were not sent, once for each of them.
     pub unsent: Vec<Channel>,
     /// Collective operations under way, by the communicator's identity and their number. What is not here is over.

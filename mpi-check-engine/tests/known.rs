@@ -98,6 +98,34 @@ fn two_that_send_first_wait_for_ever() {
     assert_eq!(stuck(&of), []);
 }
 
+/// 3.8.2: a probe has taken the message of a synchronous send, and who has taken it waits for another one.
+#[test]
+fn a_message_that_a_probe_has_taken_is_not_received() {
+    let sends = blocked(vec![Need::Receiver { key: 10, target: 1 }]);
+    let mut of = picture(vec![sends.clone(), blocked(vec![from(0, 5)])]);
+    of.probed = vec![10];
+    assert_eq!(stuck(&of), [0, 1]);
+    // Who has taken it may still receive it.
+    of.ranks[1] = Rank::default();
+    assert_eq!(stuck(&of), []);
+    // It is being received.
+    let mut of = picture(vec![sends, blocked(vec![from(0, 5)])]);
+    of.asked = vec![10];
+    assert_eq!(stuck(&of), []);
+}
+
+/// 3.4: of what a call waits for, that is named of which it is sure: MPI may have a copy of the message.
+#[test]
+fn a_receive_is_named_before_a_send_that_may_be_over() {
+    let both = blocked(vec![Need::Receiver { key: 10, target: 1 }, from(2, 7)]);
+    let mut of = picture(vec![both, blocked(vec![from(2, 0)]), blocked(vec![from(0, 0)])]);
+    of.unasked = vec![10];
+    of.channels = BTreeMap::from([(10, sent(0, 1, 3))]);
+    let found = of.standstill(&How::default()).unwrap();
+    assert_eq!(found.waits[0].need, Some(from(2, 7)));
+    assert_eq!(found.cycle(), Some(vec![0, 2]));
+}
+
 /// 3.5: a receive gets only a message that fits.
 #[test]
 fn a_receive_from_anybody_with_another_tag_takes_nothing() {

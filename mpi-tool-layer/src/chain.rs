@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, NextTable, PeerTable,
-    RawMpiInterceptionLayer, Setting, SettingDefault, Settings, Tool, UnsafeBox, launched_rank,
-    say,
+    AnyLog, AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, NextTable, PeerTable,
+    RawMpiInterceptionLayer, RunningMpi, Setting, SettingDefault, Settings, Tool, UnsafeBox,
+    launched_rank, say,
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next
@@ -92,8 +92,8 @@ mpi_functions! { [chain] }
 
 /// Two tools as one, which has the settings of both and reports what both have counted: the first
 /// one's counters, then the second one's. Both are configured, each from the same settings, so two
-/// settings of one name are one value. A tool has one table: if both have one, the first one's is reported, and a line says
-/// so.
+/// settings of one name are one value. Both hear when MPI starts and ends, the first one first. A tool has one table and one
+/// log: if both have one, the first one's is reported, and a line says so.
 impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     const NEW: Self = LayerChain(A::NEW, B::NEW);
 
@@ -117,9 +117,27 @@ impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     fn table(&self) -> Option<&AnyTable> {
         let (one, other) = (self.0.table(), self.1.table());
         if one.is_some() && other.is_some() {
-            say_that_there_are_two_tables();
+            say_that_there_are_two("table");
         }
         one.or(other)
+    }
+
+    fn log(&self) -> Option<&AnyLog> {
+        let (one, other) = (self.0.log(), self.1.log());
+        if one.is_some() && other.is_some() {
+            say_that_there_are_two("log");
+        }
+        one.or(other)
+    }
+
+    fn started(&self, mpi: &RunningMpi) {
+        self.0.started(mpi);
+        self.1.started(mpi);
+    }
+
+    fn ending(&self, mpi: &RunningMpi) {
+        self.0.ending(mpi);
+        self.1.ending(mpi);
     }
 
     const ENDS: Option<fn(&Self, &'static str)> = match (A::ENDS, B::ENDS) {
@@ -141,11 +159,11 @@ impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
 }
 
 #[cold]
-fn say_that_there_are_two_tables() {
+fn say_that_there_are_two(what: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if launched_rank().unwrap_or(0) == 0 && !SAID.swap(true, Relaxed) {
         say(format_args!(
-            "a LayerChain of two layers with a table each reports the first one's only: make them two tools"
+            "a LayerChain of two layers with a {what} each reports the first one's only: make them two tools"
         ));
     }
 }
@@ -211,6 +229,10 @@ impl<A: Tool, B: Tool> Counters for LayerChain<A, B> {
         let (counters, index) = self.counters_of(index)?;
         let own = counters.unit_of(index);
         if self.common_unit().is_some() { own } else { own.or(Some(counters.unit())) }
+    }
+
+    fn is_gauge(&self, index: usize) -> bool {
+        self.counters_of(index).is_some_and(|(counters, index)| counters.is_gauge(index))
     }
 
     fn counter(&self, index: usize) -> Counter<'_> {

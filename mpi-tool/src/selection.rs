@@ -112,6 +112,18 @@ impl<'a> Wanted<'a> {
             ));
             return Selection::default();
         };
+        if let Some(mpi) = application.mpi.as_ref().filter(|mpi| mpi.abi != abi) {
+            problems.push(Problem::new(
+                format!(
+                    "{name}: its MPI ({}) has the {} ABI, not the {} ABI that --abi names",
+                    mpi.soname,
+                    mpi.abi.name(),
+                    abi.name()
+                ),
+                "it runs without tools, as those of another ABI read its memory wrongly (leave --abi out)",
+            ));
+            return Selection::default();
+        }
         let is_missing = application.mpi.as_ref().is_some_and(|mpi| mpi.path.is_none());
         if is_missing {
             problems.push(Problem::new(

@@ -525,6 +525,8 @@ R(persistent_of_many, MPI_Request many[24]; for (int i = 0; i < 24; i++) MPI_All
 R(persistent_beside_others, MPI_Barrier_init(W_, MPI_INFO_NULL, qs); MPI_Irecv(c, 1, MPI_INT, left, 9, W_, qs + 1); MPI_Start(qs); LATE(700000); MPI_Waitany(2, qs, &value, &st); MPI_Send(b, 1, MPI_INT, right_, 9, W_); MPI_Waitall(2, qs, sts); MPI_Request_free(qs))
 #endif
 
+R(probed_and_received_late, MPI_Message message; MPI_Issend(b, 1, MPI_INT, right_, 6, W_, &q); MPI_Mprobe(left, 6, W_, &message, &st); LATE(700000); MPI_Mrecv(c, 1, MPI_INT, &message, &st); MPI_Wait(&q, &st))
+
 /* Groups that communicators are made of. */
 #define OF_(length, ...) MPI_Comm_group(W_, &g); int ranks[] = {__VA_ARGS__}; MPI_Group_incl(g, length, ranks, &h)
 R(all_say_one_group, OF_(2, 1, 0); MPI_Comm_create(W_, h, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm); MPI_Group_free(&h); MPI_Group_free(&g))

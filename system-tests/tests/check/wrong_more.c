@@ -155,3 +155,4 @@ W(split_half_alone, "deadlock", alarm(40); MPI_File f; OPEN(f, "split-half"); OT
 #define OF_RANKS(...) MPI_Comm_group(W_, &g); MPI_Group part; int ranks[2] = {__VA_ARGS__}; MPI_Group_incl(g, 2, ranks, &part)
 W(create_in_other_order, "collective-mismatch", OF_RANKS(r, 1 - r); MPI_Comm_create(W_, part, &comm); MPI_Group_free(&part); MPI_Group_free(&g))
 W(three_create_of_others, "collective-mismatch", OF_RANKS(0, r ? 2 : 1); MPI_Comm_create(W_, part, &comm); MPI_Group_free(&part); MPI_Group_free(&g))
+W(probed_and_left, "deadlock", MPI_Message message; if (!r) MPI_Ssend(b, 1, MPI_INT, 1, 0, W_); else { MPI_Mprobe(0, 0, W_, &message, &st); MPI_Recv(c, 1, MPI_INT, 0, 1, W_, &st); MPI_Mrecv(c, 1, MPI_INT, &message, &st); } MPI_Send(b, 1, MPI_INT, peer, 1, W_))

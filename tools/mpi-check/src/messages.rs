@@ -38,7 +38,7 @@ use slot::has;
 
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
 pub(crate) use elsewhere::{await_records, posted};
-pub(crate) use matched::{matched, receive_matched, report_taken};
+pub(crate) use matched::{Probed, matched, receive_matched, report_taken};
 pub(crate) use mpi_check_engine::{Channel, Wanted};
 pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
@@ -412,8 +412,8 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     arrived(receive, status);
 }
 
-/// The same: the message's channel, and what was sent, if that is known.
-fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, Content)> {
+/// The same: the message's key and channel, and what was sent, if that is known.
+fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(u64, Channel, Content)> {
     let Some(status) = status else {
         failed(receive);
         return None;
@@ -470,7 +470,7 @@ fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, C
                 true => elsewhere::take(key, channel, content, Some(bytes)),
                 false => take(key, channel, content),
             };
-            Some((channel, sent?))
+            Some((key, channel, sent?))
         }
         None => {
             if !take_any(channel, bytes) && hosts::is_elsewhere(source) {

@@ -175,6 +175,7 @@ pub(crate) struct Shared {
     pub(crate) ranks: [RankState; RANKS],
     pub(crate) collectives: [Bucket<CollectiveSlot, { COLLECTIVES.1 }>; COLLECTIVES.0],
     pub(crate) messages: messages::Table,
+    pub(crate) probed: messages::Probed,
     pub(crate) accesses: accesses::Table,
     pub(crate) exposures: exposures::Table,
     pub(crate) remotes: remotes::Table,

@@ -1,5 +1,9 @@
 //! Messages that a probe has taken (`MPI_Mprobe`): what was sent is kept until somebody receives it by its handle.
 
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Mutex, PoisonError};
 
 use mpi_tool_layer::mpi_sys::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Message, MPI_Status};
@@ -20,8 +24,36 @@ const MOST: usize = 1 << 12;
 /// By their handles.
 static TAKEN: Mutex<Option<FxHashMap<u64, Taken>>> = Mutex::new(None);
 
-/// From whom to whom, what was sent, and where it was taken.
-type Taken = (Channel, Content, Mark);
+/// A message that was taken.
+struct Taken {
+    key: u64,
+    channel: Channel,
+    sent: Content,
+    /// Where.
+    at: Mark,
+}
+
+/// The keys of some messages that were taken and not received yet, for those who look for deadlocks. Zeros are none.
+#[repr(C)]
+pub(crate) struct Probed([AtomicU64; 64]);
+
+impl Probed {
+    fn add(&self, key: u64) {
+        let is_ours = |place: &AtomicU64| place.compare_exchange(0, key, Release, Relaxed).is_ok();
+        let _ = self.0.iter().any(is_ours);
+    }
+
+    fn remove(&self, key: u64) {
+        let is_it = |place: &AtomicU64| place.compare_exchange(key, 0, Release, Relaxed).is_ok();
+        let _ = self.0.iter().any(is_it);
+    }
+
+    /// All of them.
+    pub(crate) fn keys(&self) -> Vec<u64> {
+        let keys = self.0.iter().map(|place| place.load(Acquire));
+        keys.filter(|key| *key != 0).collect()
+    }
+}
 
 /// A probe has taken a message out of the queue: it can be received by its handle only.
 pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
@@ -59,12 +91,13 @@ pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
         is_cancelled: false,
         comm: comm.clone(),
     };
-    let Some((channel, sent)) = arrived(&receive, Some(status)) else { return };
+    let Some((key, channel, sent)) = arrived(&receive, Some(status)) else { return };
     if let Some(handle) = message(checked) {
+        shared().probed.add(key);
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = taken.get_or_insert_default();
         if taken.len() < MOST {
-            taken.insert(handle, (channel, sent, receive.content.mark));
+            taken.insert(handle, Taken { key, channel, sent, at: receive.content.mark });
         }
     }
 }
@@ -76,7 +109,11 @@ pub(crate) fn receive_matched(checked: &Checked<'_>) {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         taken.get_or_insert_default().remove(&handle)
     };
-    let Some((channel, sent, _)) = sent.filter(|_| checked.is_sound && is_on()) else { return };
+    let Some(Taken { key, channel, sent, .. }) = sent else { return };
+    shared().probed.remove(key);
+    if !checked.is_sound || !is_on() {
+        return;
+    }
     let received = checked.shape.received;
     let Some(posted) = content(checked, received.count, received.datatype) else { return };
     if let Some(problem) = Problem::of(sent, posted) {
@@ -93,7 +130,7 @@ pub(crate) fn report_taken() {
     if shared().has_reached(limit::DOUBT) {
         return;
     }
-    for (channel, sent, mark) in taken.into_values() {
+    for Taken { channel, sent, at: mark, .. } in taken.into_values() {
         let (source, target) = (channel.source, channel.target);
         let message = format!(
             "the message of {} with tag {} from rank {source} was taken by MPI_Mprobe on rank {target}, and never received",

@@ -57,6 +57,7 @@ pub(super) fn of_host(size: usize) -> Picture {
         unasked,
         asked,
         unsent: messages::unsent(),
+        probed: shared().probed.keys(),
         exposures: Some(BTreeMap::new()),
         hosts: hosts::of_ranks(size),
         ..Picture::default()

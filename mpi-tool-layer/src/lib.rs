@@ -178,7 +178,7 @@ mod table;
 pub use arch::argument_aside;
 pub use call::{
     Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, OutOfLine, Returned, Transfer, Transfers,
-    Word, received_bytes, received_bytes_at_once,
+    Word, may_be_one_of, received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
 pub use compiled::Compiled;

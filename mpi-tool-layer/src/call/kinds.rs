@@ -70,6 +70,7 @@ impl<'c, const FUNCTION: usize> KnownCall<'c, FUNCTION> {
 
 impl<'c, const FUNCTION: usize> Call<'c> for KnownCall<'c, FUNCTION> {
     const KNOWN_SHAPE: Option<Shape> = Some(Self::SHAPE);
+    const KNOWN_FUNCTION: Option<FunctionId> = Some(Self::ID);
 
     #[inline(always)]
     fn function(self) -> FunctionId {
@@ -106,6 +107,15 @@ pub(crate) const fn may_complete<'c, C: Call<'c>>() -> bool {
     }
 }
 
+/// Can a call of this type be of one of these functions? Asked as a constant, as above.
+#[doc(hidden)]
+pub const fn may_be_one_of<'c, C: Call<'c>>(functions: &[bool; FunctionId::COUNT]) -> bool {
+    match C::KNOWN_FUNCTION {
+        Some(function) => functions[function as usize],
+        None => true,
+    }
+}
+
 /// Can a call of this type have a pattern? To be asked as a constant, too.
 pub(crate) const fn may_be<'c, C: Call<'c>>(pattern: Pattern) -> bool {
     match C::KNOWN_SHAPE {
@@ -129,6 +139,7 @@ pub struct AnyCall<'c> {
 
 impl<'c> Call<'c> for AnyCall<'c> {
     const KNOWN_SHAPE: Option<Shape> = None;
+    const KNOWN_FUNCTION: Option<FunctionId> = None;
 
     #[inline]
     fn function(self) -> FunctionId {

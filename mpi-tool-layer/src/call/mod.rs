@@ -33,7 +33,7 @@ use core::mem::ManuallyDrop;
 
 use mpi_sys::{MPI_Request, MPI_Status};
 
-pub use kinds::AnyCall;
+pub use kinds::{AnyCall, may_be_one_of};
 pub(crate) use kinds::{Brand, KnownCall, may_complete};
 pub(crate) use mpi_facts::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
 pub(crate) use once::Once;
@@ -144,6 +144,11 @@ pub trait Call<'c>: Copy {
     #[doc(hidden)]
     const KNOWN_SHAPE: Option<Shape>;
 
+    /// The function of all calls of this type, if they are of one. Asked as a constant, it keeps out of a function's code what
+    /// the function does not do, before the compiler has seen it.
+    #[doc(hidden)]
+    const KNOWN_FUNCTION: Option<FunctionId>;
+
     /// Which parameter of the function is what. Hidden, since positions mean something only
     /// together with the words.
     #[doc(hidden)]
@@ -217,7 +222,7 @@ pub trait Call<'c>: Copy {
         rare: impl OutOfLine,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if Self::KNOWN_SHAPE.is_none() {
+        if const { Self::KNOWN_FUNCTION.is_none() } {
             // It is out of the functions' own code.
             return rare.around(self.erase(), next_f);
         }

@@ -123,6 +123,12 @@ impl Comm {
         Self { identity, name, size, is_object: false, ..self.with_object("group", 0) }
     }
 
+    /// As the last operation of all its processes is on it, `MPI_Comm_disconnect`: to those that wait, it is another one then.
+    pub(crate) fn at_its_end(&self) -> Self {
+        let name = self.describe();
+        Self { name, is_object: false, ..self.with_object("communicator", u64::MAX >> 24) }
+    }
+
     /// A bit for each of its processes, by their ranks in the world, if they all have one of the first 64.
     pub(crate) fn members(&self) -> Option<u64> {
         let others = Some(&self.peers).filter(|_| self.is_inter);

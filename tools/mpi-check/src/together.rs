@@ -59,13 +59,10 @@ pub(crate) fn of(checked: &Checked<'_>, freed: Option<(Kind, u64)>) -> Option<Co
 /// `MPI_Comm_disconnect` is about to be passed on: what it needs to return, if it stands for long. MPIs differ in whether it waits
 /// for the other processes.
 pub(crate) fn disconnecting(checked: &Checked<'_>, comm: &CommRef) -> Need {
-    const LAST: u64 = u64::MAX >> 24;
     if !shared().is_whole() || !(comm.is_of_us() || comm.is_between_us()) {
         return Need::Nothing;
     }
-    let name = comm.describe();
-    let end = Comm { name, is_object: false, ..comm.with_object("communicator", LAST) };
-    let end = Arc::new(end);
+    let end = Arc::new(comm.at_its_end());
     names::note(&end, None);
     let identity = end.identity;
     collectives::enter_as(checked, &CommRef::Made(end), 1);

@@ -16,7 +16,7 @@ use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
     FunctionId, MpiInterceptionLayer, Nesting, OutOfLine, PeerTable, PredefinedDatatype, Setting,
     SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool, TrackedComm,
-    Traffic, functions, install_qmpi_layer,
+    Traffic, functions, install_qmpi_layer, may_be_one_of,
 };
 
 use early::Early;
@@ -365,6 +365,26 @@ impl Profile {
         self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
     }
 
+    #[inline(always)]
+    fn around_call<'c, C: Call<'c>>(
+        &self,
+        call: C,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        if self.is_unusual() {
+            return call.out_of_line(Unusual(self), next_f);
+        }
+        if const { may_be_one_of::<C>(&ENDS) } && ENDS[call.function() as usize] {
+            return self.ended(call.erase(), Nesting::enter_outermost, next_f);
+        }
+        let begun = Begun::of(call);
+        let nesting = Nesting::enter_outermost();
+        if fast::moves_nothing(call) {
+            return self.timed_in(nesting, begun, next_f);
+        }
+        self.measured(nesting, begun, call, |now| now, Start::now, next_f)
+    }
+
     /// A call that ends MPI, the process or a communicator. In the former the report is made: they count before, and have no
     /// time.
     #[inline(never)]
@@ -400,7 +420,7 @@ impl OutOfLine for Unusual<'_> {
     ) -> CallResult<'c> {
         let Self(profile) = self;
         let (begun, keys) = (Begun::of(call), profile.keys());
-        if ends_something(call) {
+        if ENDS[call.function() as usize] {
             if !keys.has(Keys::OFF) {
                 return profile.ended(call, Nesting::enter, next_f);
             }
@@ -423,14 +443,9 @@ impl OutOfLine for Unusual<'_> {
     }
 }
 
-/// Does the call end MPI, the process or a communicator? Of a call that is not known when the tool is compiled, it is a look at a
-/// table.
-#[inline(always)]
-fn ends_something<'c>(call: impl Call<'c>) -> bool {
-    static ENDS: [bool; FunctionId::COUNT] =
-        functions!(|function| is_end(function) || Communicators::is_end(function));
-    ENDS[call.function() as usize]
-}
+/// The functions that end MPI, the process or a communicator.
+static ENDS: [bool; FunctionId::COUNT] =
+    functions!(|function| is_end(function) || Communicators::is_end(function));
 
 /// Is the time the program's own when such a call has returned?
 const fn is_begin(function: FunctionId) -> bool {
@@ -472,18 +487,7 @@ impl MpiInterceptionLayer for Profile {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if self.is_unusual() {
-            return call.out_of_line(Unusual(self), next_f);
-        }
-        let begun = Begun::of(call);
-        if ends_something(call) {
-            return self.ended(call.erase(), Nesting::enter_outermost, next_f);
-        }
-        let nesting = Nesting::enter_outermost();
-        if fast::moves_nothing(call) {
-            return self.timed_in(nesting, begun, next_f);
-        }
-        self.measured(nesting, begun, call, |now| now, Start::now, next_f)
+        self.around_call(call, next_f)
     }
 
     #[inline(always)]

@@ -107,6 +107,13 @@ pub struct Communicators {
     sessions: Sessions,
 }
 
+/// A communicator that is about to end, and what was known of it.
+struct Ended {
+    comm: MPI_Comm,
+    known: TrackedComm,
+    groups: Arc<Groups>,
+}
+
 /// What no handle is as a word: neither an `int` with its sign nor an address.
 const NO_HANDLE: u64 = 1 << 63 | 1;
 
@@ -314,12 +321,17 @@ impl Communicators {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if Self::ends_one(call) {
-            return self.ending(call.freed(), next_f);
+        let ended = if Self::ends_one(call) { self.before_end(call.freed()) } else { None };
+        match next_f() {
+            Ok(accepted) => {
+                self.made(call, accepted);
+                Ok(accepted)
+            }
+            Err(error) => {
+                ended.into_iter().for_each(|ended| self.not_ended(ended));
+                Err(error)
+            }
         }
-        let accepted = next_f()?;
-        self.made(call, accepted);
-        Ok(accepted)
     }
 
     /// Does a call end the communicator that it is given? [`of`](Self::of) tells which one that is.
@@ -403,14 +415,26 @@ impl Communicators {
         comm: Option<MPI_Comm>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let before = comm.and_then(|comm| Some((comm, self.forget(comm)?)));
+        let ended = self.before_end(comm);
         let result = next_f();
-        if result.is_err()
-            && let Some((comm, (known, groups))) = before
-        {
-            self.keep(comm, known, groups);
+        if result.is_err() {
+            ended.into_iter().for_each(|ended| self.not_ended(ended));
         }
         result
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn before_end(&self, comm: Option<MPI_Comm>) -> Option<Ended> {
+        let comm = comm?;
+        let (known, groups) = self.forget(comm)?;
+        Some(Ended { comm, known, groups })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_ended(&self, Ended { comm, known, groups }: Ended) {
+        self.keep(comm, known, groups);
     }
 
     /// A communicator has a name.

@@ -15,7 +15,7 @@ use super::tracking::Groups;
 use whom::{Place, Whom, makes_place, receives_matched};
 
 use super::peers::Peer;
-use crate::call::{Completion, Pattern, Shape, Timing, may_complete, may_move_two};
+use crate::call::{Completion, Pattern, Shape, Timing, may_be_one_of, may_complete, may_move_two};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
     FunctionId, HandleMap, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
@@ -186,8 +186,9 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 pending.is_persistent().then_some(pending)
             });
         }
-        if is_free(call) {
-            return self.freeing(call.erase(), next_f);
+        let mut freed = None;
+        if const { may_be_one_of::<C>(&FREES) } && FREES[call.function() as usize] {
+            freed = self.before_free(call.erase());
         }
         if is_to_nobody(call) {
             // Nothing will move, whatever comes of it.
@@ -199,7 +200,11 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             None
         };
         let matched = matched.as_ref();
-        let accepted = next_f()?;
+        let result = next_f();
+        if const { may_be_one_of::<C>(&FREES) } && result.is_err() {
+            self.requests.not_freed(freed);
+        }
+        let accepted = result?;
         if makes_place(call.function())
             && let Some(communicators) = tally.communicators()
         {
@@ -249,22 +254,18 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         !self.requests.several_threads()
     }
 
-    /// Passes on a call that frees a request or a datatype, or closes a file: what was kept of it is gone.
+    /// A call is about to free a request or a datatype, or to close a file: what was kept of the request.
     #[cold]
     #[inline(never)]
-    fn freeing<'c>(
-        &self,
-        call: AnyCall<'c>,
-        next_f: impl FnOnce() -> CallResult<'c>,
-    ) -> CallResult<'c> {
+    fn before_free(&self, call: AnyCall<'_>) -> Option<(MPI_Request, Pending<T>)> {
         match call.function() {
-            FunctionId::MPI_Request_free => return self.requests.free(call.freed(), next_f),
+            FunctionId::MPI_Request_free => return self.requests.before_free(call.freed()),
             FunctionId::MPI_Type_free => {
                 call.freed().into_iter().for_each(|datatype| self.datatypes.forget(datatype));
             }
             _ => drop(call.freed::<MPI_File>().and_then(|file| self.split.remove(file))),
         }
-        next_f()
+        None
     }
 
     /// A piece of the data of a blocking call.
@@ -497,16 +498,8 @@ struct Start<'a, 'c> {
     datatype: PredefinedDatatype,
 }
 
-/// Does the function free something that is kept here? Of a call that is not known when the layer is compiled, it is a look at a
-/// table.
-#[inline(always)]
-fn is_free<'c, C: Call<'c>>(call: C) -> bool {
-    static FREES: [bool; FunctionId::COUNT] = functions!(|function| frees(function));
-    match C::KNOWN_SHAPE {
-        Some(_) => frees(call.function()),
-        None => FREES[call.function() as usize],
-    }
-}
+/// The functions that free something that is kept here.
+static FREES: [bool; FunctionId::COUNT] = functions!(|function| frees(function));
 
 const fn frees(function: FunctionId) -> bool {
     use FunctionId::{MPI_File_close, MPI_Request_free, MPI_Type_free};

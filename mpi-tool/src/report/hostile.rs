@@ -100,7 +100,8 @@ fn shown(value: &Value) {
     if read().is_err() {
         return;
     }
-    for by in [By::Function, By::Site, By::Communicator, By::Size, By::Phase, By::Peer] {
+    for by in [By::Function, By::Site, By::Communicator, By::Size, By::Phase, By::Peer, By::Segment]
+    {
         for to in [Format::Text, Format::Json, Format::Csv] {
             for matrix in [None, Some(Flow::Sent)] {
                 let asked = Report { by, matrix, ..Report::of("hostile.json") };

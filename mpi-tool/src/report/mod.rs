@@ -385,6 +385,10 @@ impl Report {
                 matrix::write_distances(out, &table, matrix, to, self.top)
                     .with_context(is_broken)?;
             }
+            (to, By::Segment) => {
+                let frames = frames(&table, symbols);
+                segments::list::write(out, &table, &frames, to, (self.top, self.rest))?;
+            }
             (Format::Json, By::Site) => {
                 with_frames(&mut value, &table, symbols);
                 writeln!(out, "{value:#}")?;
@@ -436,15 +440,21 @@ impl Table {
             By::Size => "size",
             By::Phase => "phase",
             By::Peer => "peer",
+            By::Segment => "segments",
         };
         let tool = self.tool.to_uppercase().replace('-', "_");
         let is_told = match by {
             By::Peer => self.matrix.is_some(),
+            By::Segment => self.segments.is_some(),
             _ => self.rows.iter().any(|row| !row[key].is_null()),
         };
         (!is_told).then(|| match by {
             By::Phase => {
                 "have the program begin phases by MPI_Pcontrol, with levels from 2".to_owned()
+            }
+            By::Segment => {
+                "give a report of all ranks, by mpi-profile without MPI_TOOL_MPI_PROFILE_SEGMENTS=0"
+                    .to_owned()
             }
             _ => format!("set MPI_TOOL_{tool}_{}=1 when the program runs", key.to_uppercase()),
         })
@@ -507,7 +517,7 @@ fn added_up(table: &Table, by: By) -> Result<Value> {
             What::Phase(phase) => phase.into(),
         };
         match by {
-            By::Function | By::Peer | By::Site => {}
+            By::Function | By::Peer | By::Segment | By::Site => {}
             By::Communicator => row["communicator"] = what,
             By::Size => row["size"] = what,
             By::Phase => row["phase"] = what,

@@ -4,14 +4,17 @@
 //! What load imbalance costs is the most useful time of a rank less the mean one. That is the sum over all segments, and of what
 //! belongs to none, of what the rank with most took there beyond the mean: so the lines add up to it.
 
+pub(super) mod list;
+
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::matching::{Call, Site};
 use super::symbols::Frame;
-use super::{Extremes, Table, phases, sites};
+use super::{Extremes, Table, What, phases, sites};
 
 /// So many of them are told at most.
 const MOST: usize = 5;
@@ -105,6 +108,11 @@ pub(super) struct Times {
 }
 
 impl Times {
+    /// Both together.
+    fn and(self, other: Self) -> Self {
+        Self { sum: self.sum + other.sum, busiest: self.busiest + other.busiest }
+    }
+
     /// What the rank with most useful time took beyond the mean of all ranks.
     pub(super) fn beyond(self, ranks: u64) -> f64 {
         self.busiest - self.sum / ranks.max(1) as f64
@@ -121,25 +129,97 @@ pub(super) fn lines(table: &Table, frames: &[Vec<Frame>]) -> BTreeMap<Key, Times
         let before = End::of(&row.before, &row.before_site, &same);
         let after = End::of(&row.after, &row.after_site, &same);
         let times = lines.entry(Key { before, after, phase }).or_default();
-        times.sum += row.time.sum;
-        times.busiest += row.busiest;
+        *times = times.and(Times { sum: row.time.sum, busiest: row.busiest });
     }
     lines
 }
 
-/// The segments of a report as runs are compared by them, with the time of the rank with most useful time. Those of several
-/// phases are one. What belongs to none is the last one, between no calls. `None` where a report does not tell of segments.
-pub(super) fn of_busiest(table: &Table, frames: &[Vec<Frame>]) -> Option<Vec<Site>> {
-    let Segments { elsewhere, .. } = table.segments.as_ref()?;
-    let site = |calls: Vec<Call>, time: f64| {
-        // How often a segment was is not known.
-        Site { calls, seconds: time / 1e9, count: 0.0, variation: 0.0 }
+/// Whose time of a segment runs are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The rank's with most useful time.
+    Busiest,
+    /// The mean of the ranks.
+    Mean,
+}
+
+/// Nobody measures how much the times of a segment vary: they are taken to do so by as much as they are long.
+const VARIATION: f64 = 1.0;
+
+/// The segments of a report as runs are compared by them. Those of several phases are one. What belongs to none is the last
+/// one, between no calls. `None` where a report does not tell of segments.
+///
+/// # Errors
+/// The report is not as a report should be.
+pub(super) fn of_run(
+    table: &Table,
+    frames: &[Vec<Frame>],
+    whose: Whose,
+) -> Result<Option<Vec<Site>>> {
+    let Some(Segments { elsewhere, .. }) = &table.segments else { return Ok(None) };
+    let ranks = table.ranks.unwrap_or(1).max(1) as f64;
+    let mut events: BTreeMap<End, u64> = BTreeMap::new();
+    for (key, line) in sites::lines(table, frames)? {
+        let site = if let What::Site(site) = key.what { Some(site) } else { None };
+        let is_of_others = matches!(key.what, What::Others(_));
+        let end = End { function: key.function, site, is_of_others };
+        let sum = events.entry(end).or_default();
+        *sum = sum.saturating_add(line.events);
+    }
+    let mut united: BTreeMap<(End, End), Times> = BTreeMap::new();
+    for (Key { before, after, .. }, times) in lines(table, frames) {
+        let sum = united.entry((before, after)).or_default();
+        *sum = sum.and(times);
+    }
+    let site = |calls: Vec<Call>, times: Times, count: f64| {
+        let time = if whose == Whose::Mean { times.sum / ranks } else { times.busiest };
+        Site { calls, seconds: time / 1e9, count, variation: VARIATION }
     };
-    let between = lines(table, frames).into_iter().map(|(key, times)| {
-        let calls = [&key.before, &key.after].map(|end| end.call(frames));
-        site(calls.into(), times.busiest)
+    let between = united.into_iter().map(|((before, after), times)| {
+        // How often a segment was is not known, but it was not more often than either of its calls.
+        let counts = [&before, &after].map(|end| events.get(end).copied().unwrap_or(0));
+        let calls = [&before, &after].map(|end| end.call(frames));
+        site(calls.into(), times, counts[0].min(counts[1]) as f64 / ranks)
     });
-    Some(between.chain([site(Vec::new(), elsewhere.busiest)]).collect())
+    let Elsewhere { sum, busiest } = *elsewhere;
+    let elsewhere = site(Vec::new(), Times { sum, busiest }, 0.0);
+    Ok(Some(between.chain([elsewhere]).collect()))
+}
+
+/// What segments are called.
+struct Names<'a> {
+    table: &'a Table,
+    frames: &'a [Vec<Frame>],
+    /// How many there are of each name without callers.
+    short: BTreeMap<String, usize>,
+}
+
+impl<'a> Names<'a> {
+    fn of(table: &'a Table, frames: &'a [Vec<Frame>], lines: &BTreeMap<Key, Times>) -> Self {
+        let mut names = Self { table, frames, short: BTreeMap::new() };
+        for key in lines.keys() {
+            let name = names.text(key, false);
+            *names.short.entry(name).or_default() += 1;
+        }
+        names
+    }
+
+    fn text(&self, key: &Key, has_callers: bool) -> String {
+        let Key { before, after, phase } = key;
+        let [before, after] = [before, after].map(|end| end.text(self.frames, has_callers));
+        let phase = match *phase {
+            0 => String::new(),
+            u64::MAX => " in other phases".to_owned(),
+            phase => format!(" in {}", phases::title(self.table, phase)),
+        };
+        format!("between {before} and {after}{phase}")
+    }
+
+    /// The name of a segment: with the callers, if calls in one line have different ones.
+    fn name(&self, key: &Key) -> String {
+        let short = self.text(key, false);
+        if self.short.get(&short) == Some(&1) { short } else { self.text(key, true) }
+    }
 }
 
 /// Where the rank with most work takes longer than the mean of all: the worst segments first, each in a sentence, and what is
@@ -160,26 +240,11 @@ pub(super) fn sentences(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
         .collect();
     worst.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     worst.truncate(MOST);
-    let text = |key: &Key, has_callers: bool| {
-        let Key { before, after, phase } = key;
-        let [before, after] = [before, after].map(|end| end.text(frames, has_callers));
-        let phase = match *phase {
-            0 => String::new(),
-            u64::MAX => " in other phases".to_owned(),
-            phase => format!(" in {}", phases::title(table, phase)),
-        };
-        format!("between {before} and {after}{phase}")
-    };
-    // Calls in one line may have different callers.
-    let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    for key in lines.keys() {
-        *names.entry(text(key, false)).or_default() += 1;
-    }
+    let names = Names::of(table, frames, &lines);
     let mut sentences: Vec<_> = worst
         .iter()
         .map(|(beyond, key)| {
-            let short = text(key, false);
-            let name = if names.get(&short) == Some(&1) { short } else { text(key, true) };
+            let name = names.name(key);
             format!("rank {rank} computes {:.3} s longer than the mean {name}", beyond / 1e9)
         })
         .collect();
@@ -199,6 +264,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cli::Format;
     use crate::report::frames;
     use crate::report::symbols::Symbols;
 
@@ -259,6 +325,68 @@ mod tests {
                 "rank 2 computes 0.050 s shorter than the mean elsewhere".to_owned(),
             ]
         );
+    }
+
+    /// The same numbers as a list: in text, the worst first, in CSV and in JSON.
+    #[test]
+    fn all_segments_are_listed() {
+        let table = table();
+        let frames = frames(&table, &mut Symbols::default());
+        let written = |to: Format, top: usize| {
+            let mut out = Vec::new();
+            list::write(&mut out, &table, &frames, to, (top, "REST")).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let norm = "MPI_Allreduce at slow.c:9 (norm) < slow.c:20 main";
+        assert_eq!(
+            written(Format::Text, 2),
+            format!(
+                "# t 1: code of 3 ranks between two calls\n\
+                 rank 2 computes 4.650 s, the average rank 2.700 s\n   \
+                 all ranks of useful       rank 2  beyond mean  code\n  \
+                 3.300000 s    40.7 %   2.200000 s   1.100000 s  between MPI_Waitall at slow.c:8 (halo) < slow.c:20 main and {norm}\n  \
+                 3.000000 s    37.0 %   1.500000 s   0.500000 s  between MPI_Waitall at slow.c:8 (halo) < slow.c:30 other and {norm}\n  \
+                 0.300000 s     3.7 %   0.150000 s   0.050000 s  elsewhere\n\
+                 and 2 lines more: REST\n"
+            )
+        );
+        assert_eq!(written(Format::Text, 0).lines().count(), 3 + 4 + 1);
+        let csv = written(Format::Csv, 2);
+        let mut read = ::csv::Reader::from_reader(csv.as_bytes());
+        let records: Vec<Vec<String>> = read
+            .records()
+            .map(|record| record.unwrap().iter().map(str::to_owned).collect())
+            .collect();
+        let of_others = ["MPI_Waitall", "others", "MPI_Allreduce"];
+        let other = records.iter().find(|record| record[..3] == of_others).unwrap();
+        assert_eq!(
+            other[3..],
+            [
+                "/s/slow.c:9 norm < /s/slow.c:20 main",
+                "7",
+                "0.900000000",
+                "0.700000000",
+                "0.400000000"
+            ]
+        );
+        assert_eq!(records.len(), 5);
+        assert_eq!(records[4][..6], ["", "", "", "", "", "0.300000000"]);
+        let json: Value = serde_json::from_str(&written(Format::Json, 2)).unwrap();
+        let first = &json["rows"][0];
+        assert_eq!(
+            first["before"]["frames"][0],
+            json!({"function": "halo", "file": "/s/slow.c", "line": 8})
+        );
+        assert_eq!(json["rows"][2]["before"]["frames"], "others");
+        assert_eq!((&json["rows"][2]["phase"], &first["phase"]), (&json!(7), &Value::Null));
+        let beyond: f64 = json["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .chain([&json["elsewhere"]])
+            .map(|row| row["beyond"].as_f64().unwrap())
+            .sum();
+        assert!((beyond - 1.95e9).abs() < 1.0, "{beyond}");
     }
 
     #[test]

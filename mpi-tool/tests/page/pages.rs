@@ -178,7 +178,9 @@ fn a_comparison_is_a_page_too() {
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
     let shown = load(&folder.path().join("page.html"));
     assert_eq!((shown.console.as_slice(), shown.requests.as_slice()), (&[][..], &[][..]));
-    assert_eq!(shown.table("data-sites").len(), 41);
+    assert_eq!([shown.table("data-sites").len(), shown.table("data-segments").len()], [41, 41]);
+    let (_, code) = shown.document.split_once("<h2>Code between two calls</h2>").unwrap();
+    assert!(code.split("</tr>").nth(1).unwrap().contains("between MPI_"), "{code}");
     let (_, sites) = shown.document.split_once("<h2>Call sites</h2>").unwrap();
     let first = sites.split("</tr>").nth(1).unwrap();
     assert!(first.contains(" f17 ") && first.contains("<strong>slower</strong>"), "{first}");

@@ -101,6 +101,11 @@ print(json.dumps({
     "ranks": ask("select rank, wall, inside from ranks order by rank"),
     "places": ask("select function from sites where site = 3 order by depth"),
     "report": ask("select ranks, wall_most, complete from report"),
+    "segments": ask("""
+        select before, a.function, time_sum, busiest from segments join sites as a on a.site = after_site
+        where a.depth = 1 order by segments.number
+    """),
+    "elsewhere": ask("select segments_rank, segments_elsewhere_sum from report"),
 }))
 "#;
     let found: Value = serde_json::from_str(&python(folder.path(), program)).unwrap();
@@ -111,6 +116,13 @@ print(json.dumps({
     assert_eq!(found["sums"], Value::Array(sums.collect()));
     assert_eq!(found["ranks"].as_array().unwrap().len(), 16);
     assert_eq!(found["places"], json!([["f2"], ["main"]]));
+    let segments = run["segments"]["rows"].as_array().unwrap().iter().enumerate();
+    let segments = segments.map(|(at, row)| {
+        json!([row["before"], format!("f{}", at + 1), row["time"]["sum"], row["busiest"]])
+    });
+    assert_eq!(found["segments"], Value::Array(segments.collect()));
+    let [rank, rest] = [&run["segments"]["rank"], &run["segments"]["elsewhere"]["sum"]];
+    assert_eq!(found["elsewhere"], json!([[rank, rest]]));
     assert_eq!(found["report"], json!([[16, run["wall"]["most"], 1]]));
     assert_eq!(report(folder.path(), &["run.json", "--to", "sqlite"]).status, Some(2));
 }

@@ -1,11 +1,13 @@
 //! Merging tables over the ranks: a binomial tree. In each round half of the ranks that are left hand what they
-//! have to a neighbour and are done; after log2(ranks) rounds rank 0 has all.
+//! have to a neighbour; after log2(ranks) rounds rank 0 has all. Then rank 0 asks all ranks, down the same tree, for their own
+//! times of the segments that cost most, which it knows only now.
 
 use core::ffi::c_int;
 
 use mpi_sys::{MPI_Comm, MPI_Group, pmpi};
 
-use super::merged::Merged;
+use super::merged::{Merged, Renumbered};
+use super::message::{bytes_of, numbers_of};
 use crate::host::world::{ActiveWorld, ErrorsReturn, check};
 
 /// A message is sent in pieces of so many bytes, whose number an `int` can hold.
@@ -17,6 +19,7 @@ const PIECE: usize = 1 << 28;
 pub(crate) fn gather(
     fingerprint: &[u64; 2],
     own: Merged,
+    renumbered: Renumbered,
     add: impl Fn(&mut Merged, Merged),
 ) -> Result<Option<Merged>, c_int> {
     let world = ActiveWorld::now().ok_or(pmpi::MPI_ERR_COMM)?;
@@ -24,27 +27,83 @@ pub(crate) fn gather(
     world.agree(fingerprint)?;
     let (rank, ranks) = world.position().ok_or(pmpi::MPI_ERR_COMM)?;
     let group = OwnComm::new(world)?;
+    let tree = Tree::of(rank, ranks);
+    let segments = own.only_segments();
     let mut table = Ok(own);
-    let mut distance = 1;
-    while distance < ranks {
-        if rank & distance != 0 {
-            let bytes = table.as_ref().map_or(Vec::new(), Merged::to_bytes);
-            group.send(&bytes, rank - distance)?;
-            return table.map(|_| None);
+    for child in tree.children() {
+        let received = group.receive(child);
+        let other =
+            received.and_then(|bytes| Merged::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
+        match (&mut table, other) {
+            (Ok(table), Ok(other)) => add(table, other),
+            (_, Err(error)) => table = Err(error),
+            (Err(_), _) => {}
         }
-        if rank + distance < ranks {
-            let received = group.receive(rank + distance);
-            let other =
-                received.and_then(|bytes| Merged::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
-            match (&mut table, other) {
-                (Ok(table), Ok(other)) => add(table, other),
-                (_, Err(error)) => table = Err(error),
-                (Err(_), _) => {}
-            }
-        }
-        distance *= 2;
     }
-    table.map(Some)
+    if let Some(parent) = tree.parent {
+        let bytes = table.as_ref().map_or(Vec::new(), Merged::to_bytes);
+        group.send(&bytes, parent)?;
+    }
+    let question = table.as_ref().ok().filter(|_| rank == 0).and_then(Merged::question);
+    let answers =
+        ask(&group, tree, question, |question| question.answer(segments, rank.into(), renumbered));
+    match (table, tree.parent) {
+        (Ok(mut table), None) => {
+            table.take_answers(&answers);
+            Ok(Some(table))
+        }
+        (table, _) => table.map(|_| None),
+    }
+}
+
+/// Hands a question of rank 0 down the tree, and the answers of all ranks up: rank 0 has them, one behind the other, in any order.
+/// The table is merged by then: where a rank cannot send or receive, its answer is missing, and nothing else.
+fn ask(
+    group: &OwnComm,
+    tree: Tree,
+    question: Option<Merged>,
+    answer: impl FnOnce(Merged) -> Vec<u64>,
+) -> Vec<u64> {
+    let question = match tree.parent {
+        None => question.as_ref().map_or(Vec::new(), Merged::to_bytes),
+        Some(parent) => group.receive(parent).unwrap_or_default(),
+    };
+    let children: Vec<u32> = tree.children().collect();
+    // Who has most ranks below it is asked first.
+    let asked: Vec<u32> =
+        children.into_iter().rev().filter(|child| group.send(&question, *child).is_ok()).collect();
+    let Some(question) = Merged::from_bytes(&question) else { return Vec::new() };
+    let mut answers = answer(question);
+    for child in asked.into_iter().rev() {
+        answers.extend(numbers_of(&group.receive(child).unwrap_or_default()));
+    }
+    if let Some(parent) = tree.parent {
+        let _ = group.send(&bytes_of(&answers), parent);
+    }
+    answers
+}
+
+/// A rank's place in the binomial tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tree {
+    rank: u32,
+    ranks: u32,
+    /// To whom it hands what it has; none of rank 0.
+    parent: Option<u32>,
+}
+
+impl Tree {
+    fn of(rank: u32, ranks: u32) -> Self {
+        Self { rank, ranks, parent: (rank != 0).then(|| rank & (rank - 1)) }
+    }
+
+    /// Those that hand theirs to this rank, the nearest first.
+    fn children(self) -> impl Iterator<Item = u32> {
+        let Self { rank, ranks, .. } = self;
+        let distances = (0..u32::BITS).map(|power| 1 << power);
+        let own = distances.take_while(move |distance| rank & distance == 0);
+        own.map_while(move |distance| rank.checked_add(distance).filter(|child| *child < ranks))
+    }
 }
 
 /// A communicator of all ranks that the application does not know, so that its messages are not met.
@@ -125,5 +184,27 @@ impl Drop for OwnComm {
         // SAFETY: the communicator must be valid: `new` has made it, only this frees it, and the world is active as long as
         // there is an `ActiveWorld`.
         unsafe { pmpi::MPI_Comm_free(&mut self.comm) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of any number of ranks, each but rank 0 is a child of one other rank: its parent.
+    #[test]
+    fn everybody_has_one_parent() {
+        for ranks in [1, 2, 3, 7, 8, 9, 100, 1024] {
+            let mut parents = vec![None; ranks as usize];
+            for rank in 0..ranks {
+                for child in Tree::of(rank, ranks).children() {
+                    assert_eq!(parents[child as usize].replace(rank), None, "{child} of {ranks}");
+                }
+            }
+            let expected: Vec<_> = (0..ranks).map(|rank| Tree::of(rank, ranks).parent).collect();
+            assert_eq!(parents, expected);
+            assert!(parents[1..].iter().all(Option::is_some));
+        }
+        assert_eq!(Tree::of(4, 8).children().collect::<Vec<_>>(), [5, 6]);
     }
 }

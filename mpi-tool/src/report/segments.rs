@@ -8,7 +8,7 @@ pub(super) mod list;
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -43,6 +43,19 @@ struct Row {
     time: Extremes,
     /// The time of the rank with most useful time.
     busiest: f64,
+    /// Of the segments that cost most: of each rank, by its number.
+    by_rank: Option<Vec<u64>>,
+}
+
+impl Row {
+    /// What it is known by. `same` says which sites are one.
+    fn key(&self, same: &[usize]) -> Key {
+        let phase =
+            if self.phase.is_string() { u64::MAX } else { self.phase.as_u64().unwrap_or(0) };
+        let before = End::of(&self.before, &self.before_site, same);
+        let after = End::of(&self.after, &self.after_site, same);
+        Key { before, after, phase }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -125,10 +138,7 @@ pub(super) fn lines(table: &Table, frames: &[Vec<Frame>]) -> BTreeMap<Key, Times
     let Some(segments) = &table.segments else { return lines };
     let same = sites::same(table, frames);
     for row in &segments.rows {
-        let phase = if row.phase.is_string() { u64::MAX } else { row.phase.as_u64().unwrap_or(0) };
-        let before = End::of(&row.before, &row.before_site, &same);
-        let after = End::of(&row.after, &row.after_site, &same);
-        let times = lines.entry(Key { before, after, phase }).or_default();
+        let times = lines.entry(row.key(&same)).or_default();
         *times = times.and(Times { sum: row.time.sum, busiest: row.busiest });
     }
     lines
@@ -222,38 +232,79 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Where the rank with most work takes longer than the mean of all: the worst segments first, each in a sentence, and what is
-/// left to what load imbalance costs. Nothing where a report does not tell of segments.
-pub(super) fn sentences(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
+/// Refuses what no tool writes.
+pub(super) fn check(table: &Table) -> Result<()> {
+    for row in table.segments.iter().flat_map(|segments| &segments.rows) {
+        let of_ranks = row.by_rank.as_ref().map(|times| times.len() as u64);
+        if of_ranks.is_some_and(|ranks| Some(ranks) != table.ranks) {
+            bail!("a segment has the times of another number of ranks");
+        }
+    }
+    Ok(())
+}
+
+/// A segment in which the rank with most useful time takes much longer than the mean of all.
+pub(super) struct Worst {
+    pub(super) name: String,
+    pub(super) times: Times,
+    /// By how much longer.
+    pub(super) beyond: f64,
+    /// The time of each rank; none where the report does not have it.
+    pub(super) by_rank: Vec<f64>,
+    /// What of all ranks' time is not in it.
+    pub(super) unknown: f64,
+}
+
+/// The worst segments of a report of all ranks, the worst one first, and how long the rank with most useful time computes beyond
+/// the mean in all others.
+pub(super) fn worst(table: &Table, frames: &[Vec<Frame>]) -> (Vec<Worst>, f64) {
     let (Some(segments), Some(ranks), true) = (&table.segments, table.ranks, table.complete) else {
-        return Vec::new();
+        return (Vec::new(), 0.0);
     };
-    let Segments { rank, elsewhere: Elsewhere { sum, busiest }, .. } = segments;
+    let Elsewhere { sum, busiest } = segments.elsewhere;
     let lines = lines(table, frames);
-    let elsewhere = Times { sum: *sum, busiest: *busiest }.beyond(ranks);
+    let elsewhere = Times { sum, busiest }.beyond(ranks);
     let cost = elsewhere + lines.values().map(|times| times.beyond(ranks)).sum::<f64>();
     let is_worst = |beyond: f64| beyond > 0.0 && beyond >= cost * WORTH_SAYING;
     let mut worst: Vec<_> = lines
         .iter()
-        .map(|(key, times)| (times.beyond(ranks), key))
-        .filter(|(beyond, _)| is_worst(*beyond))
+        .map(|(key, times)| (times.beyond(ranks), key, times))
+        .filter(|(beyond, ..)| is_worst(*beyond))
         .collect();
-    worst.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    worst.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     worst.truncate(MOST);
     let names = Names::of(table, frames, &lines);
-    let mut sentences: Vec<_> = worst
-        .iter()
-        .map(|(beyond, key)| {
-            let name = names.name(key);
-            format!("rank {rank} computes {:.3} s longer than the mean {name}", beyond / 1e9)
-        })
-        .collect();
-    let rest = (cost - worst.iter().map(|(beyond, _)| beyond).sum::<f64>()) / 1e9;
+    let mut of_ranks: BTreeMap<&Key, Vec<f64>> = BTreeMap::new();
+    let same = sites::same(table, frames);
+    for (row, times) in segments.rows.iter().filter_map(|row| Some((row, row.by_rank.as_ref()?))) {
+        let key = row.key(&same);
+        let Some((_, key, _)) = worst.iter().find(|(_, worst, _)| **worst == key) else { continue };
+        let sums = of_ranks.entry(key).or_insert_with(|| vec![0.0; times.len()]);
+        sums.iter_mut().zip(times).for_each(|(sum, time)| *sum += *time as f64);
+    }
+    let rest = cost - worst.iter().map(|(beyond, ..)| beyond).sum::<f64>();
+    let worst = worst.into_iter().map(|(beyond, key, times)| {
+        let by_rank = of_ranks.remove(key).unwrap_or_default();
+        let unknown = times.sum - by_rank.iter().sum::<f64>();
+        Worst { name: names.name(key), times: *times, beyond, by_rank, unknown }
+    });
+    (worst.collect(), rest)
+}
+
+/// Where the rank with most work takes longer than the mean of all: the worst segments first, each in a sentence, and what is
+/// left to what load imbalance costs. Nothing where a report does not tell of segments.
+pub(super) fn sentences(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
+    let Some(Segments { rank, .. }) = &table.segments else { return Vec::new() };
+    let (worst, rest) = worst(table, frames);
+    let sentence = |Worst { name, beyond, .. }: &Worst| {
+        format!("rank {rank} computes {:.3} s longer than the mean {name}", beyond / 1e9)
+    };
+    let mut sentences: Vec<_> = worst.iter().map(sentence).collect();
     let than = if rest < 0.0 { "shorter" } else { "longer" };
     if !sentences.is_empty() {
         sentences.push(format!(
             "rank {rank} computes {:.3} s {than} than the mean elsewhere",
-            rest.abs()
+            rest.abs() / 1e9
         ));
     }
     sentences
@@ -387,6 +438,23 @@ mod tests {
             .map(|row| row["beyond"].as_f64().unwrap())
             .sum();
         assert!((beyond - 1.95e9).abs() < 1.0, "{beyond}");
+    }
+
+    /// Two rows are one line: 1 and 2 s of the ranks, and 3 times 0.1 s. Of the third row the report does not say it.
+    #[test]
+    fn the_times_of_ranks_are_added_up() {
+        let mut table = table();
+        let rows = &mut table.segments.as_mut().unwrap().rows;
+        rows[0].by_rank = Some(vec![0, 1_000_000_000, 2_000_000_000]);
+        rows[1].by_rank = Some(vec![100_000_000; 3]);
+        check(&table).unwrap();
+        let frames = frames(&table, &mut Symbols::default());
+        let (worst, rest) = worst(&table, &frames);
+        assert_eq!(worst[0].by_rank, [0.1e9, 1.1e9, 2.1e9]);
+        assert!(worst[0].unknown.abs() < 1.0 && (rest + 0.05e9).abs() < 1.0);
+        assert_eq!((worst[1].by_rank.len(), worst[1].unknown), (0, 3e9));
+        table.ranks = Some(4);
+        assert!(check(&table).is_err());
     }
 
     #[test]

@@ -227,6 +227,10 @@ pub(crate) enum To {
     Talp,
     /// Folded stacks, of which flame graphs are made (flamegraph.pl, speedscope)
     Folded,
+    /// A profile for pprof: call sites and code between calls, with their callers
+    Pprof,
+    /// A tree of calls for Hatchet and Thicket: what GraphFrame.from_literal takes, in JSON
+    Hatchet,
     /// Findings of mpi-check as SARIF 2.1.0, for code hosts and editors
     Sarif,
 }
@@ -249,6 +253,7 @@ Examples:
   mpi-tool report profile.json --matrix
   mpi-tool report profile.json --to csv > profile.csv
   mpi-tool report profile.json -o page.html
+  mpi-tool report profile.json -o profile.pb.gz     for `go tool pprof`
   mpi-tool report profile.json --trace mpi-trace-…
   mpi-tool report findings.json -o findings.sarif
   mpi-tool report before.json after.json

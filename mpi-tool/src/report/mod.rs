@@ -3,7 +3,7 @@
 mod advice;
 mod compare;
 mod csv;
-mod export;
+pub(crate) mod export;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod html;
@@ -307,6 +307,14 @@ impl Report {
                 let frames = frames(&run.table, &mut symbols);
                 export::folded::write(&mut out, &run, &frames)?;
             }
+            To::Pprof => {
+                let frames = frames(&run.table, &mut symbols);
+                export::pprof::write(&mut out, &run, &frames)?;
+            }
+            To::Hatchet => {
+                let frames = frames(&run.table, &mut symbols);
+                export::hatchet::write(&mut out, &run, &frames)?;
+            }
             To::Sarif => unreachable!("findings have no table"),
             To::Sqlite => {
                 let Some(path) = &self.output else {
@@ -356,10 +364,16 @@ impl Report {
             Some("json") => To::Json,
             Some("csv") => To::Csv,
             Some("folded") => To::Folded,
+            Some("gz") if self.is_named(".pb.gz") => To::Pprof,
             Some("sarif") => To::Sarif,
             Some("sqlite" | "sqlite3" | "db") => To::Sqlite,
             _ => To::Text,
         })
+    }
+
+    /// Does the name of the file end so?
+    fn is_named(&self, end: &str) -> bool {
+        self.output.as_ref().is_some_and(|path| path.to_string_lossy().ends_with(end))
     }
 
     /// Writes what was made to the file that the user names, or prints it.

@@ -19,6 +19,9 @@ use super::{Extremes, Table, What, phases, sites};
 /// So many of them are told at most.
 const MOST: usize = 5;
 
+/// What belongs to no segment, in words.
+const ELSEWHERE: &str = "elsewhere";
+
 /// What is less than this part of what load imbalance costs has no line of its own.
 const WORTH_SAYING: f64 = 0.05;
 
@@ -230,6 +233,27 @@ impl<'a> Names<'a> {
         let short = self.text(key, false);
         if self.short.get(&short) == Some(&1) { short } else { self.text(key, true) }
     }
+}
+
+/// A segment by its name, with the functions around both of its calls; what belongs to none has no calls.
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) calls: Option<[Vec<Frame>; 2]>,
+    /// The nanoseconds of all ranks.
+    pub(super) sum: f64,
+}
+
+/// All segments of a report, and what belongs to none as the last one; none where it does not tell of them.
+pub(super) fn all(table: &Table, frames: &[Vec<Frame>]) -> Vec<Listed> {
+    let Some(Segments { elsewhere, .. }) = &table.segments else { return Vec::new() };
+    let lines = lines(table, frames);
+    let names = Names::of(table, frames, &lines);
+    let listed = |(key, times): (&Key, &Times)| {
+        let calls = [&key.before, &key.after].map(|end| end.call(frames).frames);
+        Listed { name: names.name(key), calls: Some(calls), sum: times.sum }
+    };
+    let elsewhere = Listed { name: ELSEWHERE.to_owned(), calls: None, sum: elsewhere.sum };
+    lines.iter().map(listed).chain([elsewhere]).collect()
 }
 
 /// Refuses what no tool writes.

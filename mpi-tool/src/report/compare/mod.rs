@@ -210,7 +210,7 @@ impl Comparison {
             To::Json => show::json(out, self)?,
             To::Csv => show::csv(out, self)?,
             To::Html => page::write(out, self)?,
-            To::Sqlite | To::Talp | To::Folded | To::Sarif => {
+            To::Sqlite | To::Talp | To::Folded | To::Pprof | To::Hatchet | To::Sarif => {
                 bail!("a comparison is printed as text, json, csv or html")
             }
         }

@@ -7,11 +7,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::super::symbols::Frame;
-use super::{Elsewhere, End, Key, Names, Segments, Table, Times, lines};
+use super::{ELSEWHERE, Elsewhere, End, Key, Names, Segments, Table, Times, lines};
 use crate::cli::Format;
-
-/// What belongs to no segment, in words.
-const ELSEWHERE: &str = "elsewhere";
 
 /// Writes the segments of a report that has them, those first in which the rank with most useful time takes longest beyond the
 /// mean. The text has so many of them as `top` says, or all if that is 0, and then how one gets the rest.

@@ -291,6 +291,9 @@ fn a_report_tells_of_the_trace() {
         ("  late receiver  MPI_Ssend, ", "% of it for rank 1"),
         ("  collective     MPI_Allreduce, ", "% of it for rank 0"),
         ("critical path: computing ", "%"),
+        // The tree, as `mpi-tool trace` prints it.
+        ("      serialization efficiency ", " %"),
+        ("      transfer efficiency ", " %"),
     ] {
         let is_told = told.lines().any(|line| line.contains(what) && line.contains(whom));
         assert!(is_told, "{what}{whom}: {told}");

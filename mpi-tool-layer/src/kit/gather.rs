@@ -30,8 +30,10 @@ pub(crate) fn gather(
     let tree = Tree::of(rank, ranks);
     let segments = own.only_segments();
     let mut table = Ok(own);
+    let (mut heard, mut silent) = (Vec::new(), Vec::new());
     for child in tree.children() {
         let received = group.receive(child);
+        if received.is_ok() { &mut heard } else { &mut silent }.push(child);
         let other =
             received.and_then(|bytes| Merged::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
         match (&mut table, other) {
@@ -42,11 +44,17 @@ pub(crate) fn gather(
     }
     if let Some(parent) = tree.parent {
         let bytes = table.as_ref().map_or(Vec::new(), Merged::to_bytes);
-        group.send(&bytes, parent)?;
+        if let Err(error) = group.send(&bytes, parent) {
+            silent.append(&mut heard);
+            ask_nothing(&group, &silent);
+            return Err(error);
+        }
     }
+    ask_nothing(&group, &silent);
     let question = table.as_ref().ok().filter(|_| rank == 0).and_then(Merged::question);
-    let answers =
-        ask(&group, tree, question, |question| question.answer(segments, rank.into(), renumbered));
+    let answers = ask(&group, tree.parent, &heard, question, |question| {
+        question.answer(segments, rank.into(), renumbered)
+    });
     match (table, tree.parent) {
         (Ok(mut table), None) => {
             table.take_answers(&answers);
@@ -56,28 +64,40 @@ pub(crate) fn gather(
     }
 }
 
+/// Tells ranks that there is no question, so that they do not wait for one.
+fn ask_nothing(group: &OwnComm, children: &[u32]) {
+    for child in children {
+        // Who cannot be reached does not wait, either.
+        let _ = group.send(&[], *child);
+    }
+}
+
 /// Hands a question of rank 0 down the tree, and the answers of all ranks up: rank 0 has them, one behind the other, in any order.
 /// The table is merged by then: where a rank cannot send or receive, its answer is missing, and nothing else.
 fn ask(
     group: &OwnComm,
-    tree: Tree,
+    parent: Option<u32>,
+    children: &[u32],
     question: Option<Merged>,
     answer: impl FnOnce(Merged) -> Vec<u64>,
 ) -> Vec<u64> {
-    let question = match tree.parent {
+    let question = match parent {
         None => question.as_ref().map_or(Vec::new(), Merged::to_bytes),
         Some(parent) => group.receive(parent).unwrap_or_default(),
     };
-    let children: Vec<u32> = tree.children().collect();
     // Who has most ranks below it is asked first.
-    let asked: Vec<u32> =
-        children.into_iter().rev().filter(|child| group.send(&question, *child).is_ok()).collect();
+    let reached: Vec<u32> = children
+        .iter()
+        .copied()
+        .rev()
+        .filter(|child| group.send(&question, *child).is_ok())
+        .collect();
     let Some(question) = Merged::from_bytes(&question) else { return Vec::new() };
     let mut answers = answer(question);
-    for child in asked.into_iter().rev() {
+    for child in reached.into_iter().rev() {
         answers.extend(numbers_of(&group.receive(child).unwrap_or_default()));
     }
-    if let Some(parent) = tree.parent {
+    if let Some(parent) = parent {
         let _ = group.send(&bytes_of(&answers), parent);
     }
     answers

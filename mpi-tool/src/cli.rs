@@ -227,6 +227,10 @@ pub(crate) enum To {
     Talp,
     /// Folded stacks, of which flame graphs are made (flamegraph.pl, speedscope)
     Folded,
+    /// A profile for pprof: call sites and code between calls, with their callers
+    Pprof,
+    /// A tree of calls for Hatchet and Thicket: what GraphFrame.from_literal takes, in JSON
+    Hatchet,
     /// Findings of mpi-check as SARIF 2.1.0, for code hosts and editors
     Sarif,
 }
@@ -245,9 +249,11 @@ Examples:
   mpi-tool run --tool mpi-profile --format json --output profile.json -- mpiexec -n 4 ./app
   mpi-tool report profile.json
   mpi-tool report profile.json --by function
+  mpi-tool report profile.json --by segment
   mpi-tool report profile.json --matrix
   mpi-tool report profile.json --to csv > profile.csv
   mpi-tool report profile.json -o page.html
+  mpi-tool report profile.json -o profile.pb.gz     for `go tool pprof`
   mpi-tool report profile.json --trace mpi-trace-…
   mpi-tool report findings.json -o findings.sarif
   mpi-tool report before.json after.json
@@ -290,8 +296,8 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     #[arg(conflicts_with_all = ["by", "matrix", "against"])]
     pub(crate) placement: Option<Option<PathBuf>>,
-    /// Exit with status 1 if the second side's wall time, or a call site of it, is slower by more than
-    /// this, beyond noise: 5%
+    /// Exit with status 1 if the second side's wall time, a call site of it, or its code between two
+    /// calls is slower by more than this, beyond noise: 5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
 }
@@ -332,6 +338,8 @@ pub(crate) enum By {
     Phase,
     /// Each MPI function, with the peers at each distance from the own rank
     Peer,
+    /// The program's own code between two calls, by both calls and their places
+    Segment,
 }
 
 /// Which side's data a matrix shows.

@@ -24,6 +24,7 @@ mod mpi;
 mod new;
 mod out;
 mod problem;
+mod protobuf;
 mod python;
 mod report;
 mod request;

@@ -48,6 +48,7 @@ const NAMED: &[&str] = &[
     "LICENSE-*",
     "bench-harness/tests/thesis_reference.json",
     "docs/schemas/mpi-tool-check-1.json",
+    "docs/schemas/mpi-tool-comparison-1.json",
     "docs/schemas/mpi-tool-log-1.json",
     "docs/schemas/mpi-tool-report-1.json",
     "docs/schemas/mpi-tool-report-2.json",

@@ -10,7 +10,7 @@ use crate::host::options::host_name;
 const MOST_HOSTS: usize = 1 << 16;
 
 /// So many ranks have their times in a report: of more, only the extremes are kept.
-const MOST_RANKS: usize = 1 << 16;
+pub(crate) const MOST_RANKS: usize = 1 << 16;
 
 /// The ranks of each host, by its name.
 #[derive(Debug, Clone, Default, PartialEq)]

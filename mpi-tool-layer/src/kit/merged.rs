@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::hosts::{Hosts, preemptions};
+use super::hosts::{self, Hosts, preemptions};
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
 use super::phases::MergedPhase;
@@ -470,7 +470,7 @@ impl Merged {
             }
         }
         let mut segments = Segments::default();
-        for (mut key, segment) in other.segments.0 {
+        for (mut key, segment) in other.segments.all {
             for part in segments::SITES {
                 renumber(&mut key, Some(part), &numbers);
             }
@@ -492,6 +492,56 @@ impl Merged {
             }
         }
         self.forget_unused(renumbered);
+    }
+
+    /// What is to be known of the segments for [`answer`](Self::answer), and nothing else.
+    pub(crate) fn only_segments(&self) -> Self {
+        let (files, sites) = (self.files.clone(), self.sites.clone());
+        Self { files, sites, segments: self.segments.clone(), ..Self::empty(0, 0, 0) }
+    }
+
+    /// The segments of which the times of all ranks are wanted, without any time; none if there are none, or too many ranks.
+    pub(crate) fn question(&self) -> Option<Self> {
+        let ranks = self.times.wall.ranks;
+        let worst = self.segments.worst(ranks);
+        if worst.is_empty() || !(2..=hosts::MOST_RANKS as u64).contains(&ranks) {
+            return None;
+        }
+        let used = worst.iter().flat_map(|key| segments::SITES.map(|part| key[part])).collect();
+        let mut question = Self { files: self.files.clone(), ..Self::empty(0, 0, 0) };
+        question.sites.clone_from(&self.sites);
+        // The numbers that are left keep their order, and so do the keys.
+        let numbers = keep_used(&mut question.sites, &used);
+        for mut key in worst {
+            segments::SITES.into_iter().for_each(|part| renumber(&mut key, Some(part), &numbers));
+            question.segments.add_time(key, 0, 0);
+        }
+        Some(question)
+    }
+
+    /// The answer of a rank that has these segments: its number, and its time of each segment of the question.
+    pub(crate) fn answer(mut self, own: Self, rank: u64, renumbered: Renumbered) -> Vec<u64> {
+        let keys: Vec<Parts> = self.segments.all.keys().copied().collect();
+        self.add(own, renumbered, |key| key);
+        let time = |key: &Parts| self.segments.all.get(key).map_or(0, |of| of.times.sum);
+        [rank].into_iter().chain(keys.iter().map(time)).collect()
+    }
+
+    /// Takes the answers of all ranks. If there are not as many, nothing is known of any.
+    pub(crate) fn take_answers(&mut self, answers: &[u64]) {
+        let (ranks, worst) = (self.times.wall.ranks, self.segments.worst(self.times.wall.ranks));
+        let of_ranks: BTreeMap<u64, &[u64]> = answers
+            .chunks_exact(worst.len() + 1)
+            .filter_map(|answer| answer.split_first())
+            .map(|(rank, times)| (*rank, times))
+            .collect();
+        if of_ranks.len() as u64 != ranks || !of_ranks.keys().copied().eq(0..ranks) {
+            return;
+        }
+        for (position, key) in worst.into_iter().enumerate() {
+            let times = of_ranks.values().map(|times| times[position]).collect();
+            self.segments.by_rank.insert(key, times);
+        }
     }
 
     /// Adds communicators, and says which number each of them has here. The first rank that has given one a name is
@@ -538,7 +588,7 @@ impl Merged {
             part.iter().flat_map(|part| self.rows.keys().map(|key| key[*part])).collect()
         };
         let (mut used_sites, used_communicators) = (used(site), used(communicator));
-        for key in self.segments.0.keys() {
+        for key in self.segments.all.keys() {
             used_sites.extend(segments::SITES.map(|part| key[part]));
         }
         let sites = keep_used(&mut self.sites, &used_sites);
@@ -550,8 +600,8 @@ impl Merged {
             (key, row)
         });
         self.rows = renumbered.collect();
-        let segments = core::mem::take(&mut self.segments).0;
-        self.segments.0 = segments
+        let segments = core::mem::take(&mut self.segments).all;
+        self.segments.all = segments
             .into_iter()
             .map(|(mut key, segment)| {
                 segments::SITES.into_iter().for_each(|part| renumber(&mut key, Some(part), &sites));

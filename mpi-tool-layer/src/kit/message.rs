@@ -13,7 +13,8 @@
 //! * the list of the peers' numbers, which is empty if there are no peers;
 //! * the list of the timeline's numbers;
 //! * the list of the program's phases: of each its number, its name, its times as those of the run, and the list of hosts:
-//!   of each its name and the useful time of its ranks.
+//!   of each its name and the useful time of its ranks;
+//! * the list of segments: of each the parts of its key, the ranks' times, and that of the rank with most useful time.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
 //! own. What is read is still checked: each length against what there is, and that nothing is left over.
@@ -87,8 +88,8 @@ impl Merged {
                 out.spread(useful);
             }
         }
-        out.number(self.segments.0.len() as u64);
-        for (key, Segment { times, busiest }) in &self.segments.0 {
+        out.number(self.segments.all.len() as u64);
+        for (key, Segment { times, busiest }) in &self.segments.all {
             key.iter().for_each(|part| out.number((*part).into()));
             out.spread(times);
             out.number(*busiest);
@@ -141,7 +142,7 @@ impl Merged {
             let (key, times, busiest) = (from.key()?, from.spread()?, from.number()?);
             Some((key, Segment { times, busiest }))
         })?;
-        let segments = Segments(segments.into_iter().collect());
+        let segments = Segments { all: segments.into_iter().collect(), ..Segments::default() };
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
         let phases = phases.into_iter().collect();
         let table = Self {
@@ -159,6 +160,15 @@ impl Merged {
         };
         from.0.is_empty().then_some(table)
     }
+}
+
+/// Numbers as bytes, and back; what is left over is none.
+pub(super) fn bytes_of(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+pub(super) fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number))
 }
 
 /// The bytes so far.
@@ -296,10 +306,13 @@ mod tests {
                 3,
                 MergedPhase::of("solver", RunTimes::of(5, 4, 9), "node 1".into()),
             )]),
-            segments: Segments(BTreeMap::from([(
-                [1, 2, 3, u32::MAX, 5],
-                Segment { times: Spread::of(4, 9), busiest: 4 },
-            )])),
+            segments: Segments {
+                all: BTreeMap::from([(
+                    [1, 2, 3, u32::MAX, 5],
+                    Segment { times: Spread::of(4, 9), busiest: 4 },
+                )]),
+                ..Segments::default()
+            },
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

@@ -190,7 +190,7 @@ impl TableReport<'_> {
             return Ok(0);
         }
         let beyond = |of: &Segment| of.busiest as f64 - of.times.sum as f64 / ranks;
-        let mut worst: Vec<_> = segments.0.iter().map(|(key, of)| (beyond(of), *key)).collect();
+        let mut worst: Vec<_> = segments.all.iter().map(|(key, of)| (beyond(of), *key)).collect();
         worst.retain(|(beyond, _)| *beyond >= WORTH_SAYING * cost);
         worst.sort_by(|(one, one_key), (other, other_key)| {
             other.total_cmp(one).then_with(|| one_key.cmp(other_key))
@@ -646,7 +646,7 @@ fn each_rank(out: &mut dyn Write, ranks: &[RankTimes]) -> fmt::Result {
 /// The application's own time between two events: each segment, and what belongs to none.
 fn segments(out: &mut dyn Write, segments: &Segments, useful: Spread) -> fmt::Result {
     write!(out, ",\n\"segments\":{{\"rank\":{},\"rows\":[", useful.most.rank)?;
-    for (position, (key, Segment { times, busiest })) in segments.0.iter().enumerate() {
+    for (position, (key, Segment { times, busiest })) in segments.all.iter().enumerate() {
         let [before, from, after, to, phase] = *key;
         out.write_str(if position == 0 { "\n  {" } else { ",\n  {" })?;
         write!(out, "\"before\":\"{}\",\"before_site\":", function(before))?;
@@ -657,7 +657,15 @@ fn segments(out: &mut dyn Write, segments: &Segments, useful: Spread) -> fmt::Re
         number(out, phase)?;
         write!(out, ",\"ranks\":{},\"time\":", times.ranks)?;
         spread(out, *times)?;
-        write!(out, ",\"busiest\":{busiest}}}")?;
+        write!(out, ",\"busiest\":{busiest}")?;
+        if let Some(times) = segments.by_rank.get(key) {
+            out.write_str(",\"by_rank\":[")?;
+            for (rank, time) in times.iter().enumerate() {
+                write!(out, "{}{time}", if rank == 0 { "" } else { "," })?;
+            }
+            out.write_str("]")?;
+        }
+        out.write_str("}")?;
     }
     let (sum, busiest) = segments.elsewhere(useful);
     write!(out, "\n],\"elsewhere\":{{\"sum\":{sum},\"busiest\":{busiest}}}}}")

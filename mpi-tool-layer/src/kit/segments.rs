@@ -6,13 +6,14 @@
 //!
 //! Of all ranks, a segment has their sum, and what the rank with most useful time has. That is enough to say exactly what
 //! load imbalance costs, and takes as much memory for a million ranks as for two: whenever two parts of the world are merged,
-//! the rank with most useful time of both is the one of one part.
+//! the rank with most useful time of both is the one of one part. When all are merged, the ranks are asked for their own times
+//! of the few segments that cost most.
 
 use core::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{Relaxed, Release},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::merged::Spread;
 use super::table::Parts;
@@ -25,6 +26,9 @@ pub(crate) const PAIRS: usize = 4096;
 
 /// So many segments a merged table has; of more, those that took least belong to no segment.
 pub(crate) const MOST_SEGMENTS: usize = 1 << 14;
+
+/// So many segments of a merged table have the times of all ranks.
+const MOST_BY_RANK: usize = 8;
 
 /// A place at a row, for one row whose events come before this one's: that row's address, or 0 as long as the place is free; and
 /// the sum of the times from the end of such an event to the beginning of this row's next one.
@@ -104,7 +108,11 @@ pub(crate) struct Segment {
 
 /// The segments by their keys: function and site of the event before, the same of the one after, and the phase.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Segments(pub(crate) BTreeMap<Parts, Segment>);
+pub(crate) struct Segments {
+    pub(crate) all: BTreeMap<Parts, Segment>,
+    /// The times of all ranks, by their numbers, of those that were [asked](Self::worst) for.
+    pub(crate) by_rank: BTreeMap<Parts, Vec<u64>>,
+}
 
 /// The parts of a segment's key that are sites.
 pub(crate) const SITES: [usize; 2] = [1, 3];
@@ -113,14 +121,14 @@ impl Segments {
     /// Adds time of one rank.
     pub(crate) fn add_time(&mut self, key: Parts, nanoseconds: u64, rank: u64) {
         let new = || Segment { times: Spread::of(0, rank), busiest: 0 };
-        let segment = self.0.entry(key).or_insert_with(new);
+        let segment = self.all.entry(key).or_insert_with(new);
         segment.busiest = segment.busiest.saturating_add(nanoseconds);
         segment.times = Spread::of(segment.busiest, rank);
     }
 
     /// Adds a segment of ranks that have none of this key yet, or have it under another number of a site.
     pub(crate) fn insert(&mut self, key: Parts, more: Segment) {
-        self.0
+        self.all
             .entry(key)
             .and_modify(|here| {
                 here.times = here.times.and(more.times);
@@ -133,9 +141,9 @@ impl Segments {
     /// none of the others.
     pub(crate) fn add(&mut self, others: Self, keeps_busiest: bool) {
         if !keeps_busiest {
-            self.0.values_mut().for_each(|here| here.busiest = 0);
+            self.all.values_mut().for_each(|here| here.busiest = 0);
         }
-        for (key, other) in others.0 {
+        for (key, other) in others.all {
             let busiest = if keeps_busiest { 0 } else { other.busiest };
             self.insert(key, Segment { busiest, ..other });
         }
@@ -144,26 +152,39 @@ impl Segments {
 
     /// Drops those that took least, if there are too many.
     pub(crate) fn drop_least(&mut self) {
-        let Some(more) = self.0.len().checked_sub(MOST_SEGMENTS).filter(|more| *more > 0) else {
+        let Some(more) = self.all.len().checked_sub(MOST_SEGMENTS).filter(|more| *more > 0) else {
             return;
         };
-        let mut sums: Vec<_> = self.0.iter().map(|(key, of)| (of.times.sum, *key)).collect();
+        let mut sums: Vec<_> = self.all.iter().map(|(key, of)| (of.times.sum, *key)).collect();
         sums.sort_unstable();
         for (_, key) in &sums[..more] {
-            self.0.remove(key);
+            self.all.remove(key);
         }
+    }
+
+    /// Those in which the rank with most useful time takes longest beyond the mean of so many ranks: of these the merged table has
+    /// the time of each rank.
+    pub(crate) fn worst(&self, ranks: u64) -> BTreeSet<Parts> {
+        let beyond = |of: &Segment| of.busiest as f64 - of.times.sum as f64 / ranks as f64;
+        let mut worst: Vec<_> = self.all.iter().map(|(key, of)| (beyond(of), *key)).collect();
+        worst.retain(|(beyond, _)| *beyond > 0.0);
+        worst.sort_by(|(one, one_key), (other, other_key)| {
+            other.total_cmp(one).then_with(|| one_key.cmp(other_key))
+        });
+        worst.into_iter().take(MOST_BY_RANK).map(|(_, key)| key).collect()
     }
 
     /// Are there any?
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// What of the useful time belongs to no segment: of all ranks, and of the one with most. Less than nothing where several
     /// threads of a rank have segments at the same time.
     pub(crate) fn elsewhere(&self, useful: Spread) -> (i128, i128) {
-        let sum =
-            |of: fn(&Segment) -> u64| self.0.values().map(|one| i128::from(of(one))).sum::<i128>();
+        let sum = |of: fn(&Segment) -> u64| {
+            self.all.values().map(|one| i128::from(of(one))).sum::<i128>()
+        };
         (
             i128::from(useful.sum) - sum(|one| one.times.sum),
             i128::from(useful.most.value) - sum(|one| one.busiest),
@@ -202,7 +223,7 @@ mod tests {
                 });
             let (useful, segments) = merged.unwrap();
             let told: Vec<_> = segments
-                .0
+                .all
                 .values()
                 .map(|one| (one.busiest, one.times.sum, one.times.ranks, one.times.most.rank))
                 .collect();
@@ -220,12 +241,12 @@ mod tests {
         for site in 0..MOST_SEGMENTS as u32 {
             segments.add_time([1, site, 2, 9, 0], 100 + u64::from(site), 0);
         }
-        let total = segments.0.values().map(|one| one.times.sum).sum::<u64>();
+        let total = segments.all.values().map(|one| one.times.sum).sum::<u64>();
         let more = of_rank(1, &[(MOST_SEGMENTS as u32, 5), (MOST_SEGMENTS as u32 + 1, 1_000_000)]);
         segments.add(more, true);
-        assert_eq!(segments.0.len(), MOST_SEGMENTS);
+        assert_eq!(segments.all.len(), MOST_SEGMENTS);
         let (least, most) = ([1, 0, 2, 9, 0], [1, MOST_SEGMENTS as u32 + 1, 2, 9, 0]);
-        assert!(!segments.0.contains_key(&least) && segments.0.contains_key(&most));
+        assert!(!segments.all.contains_key(&least) && segments.all.contains_key(&most));
         let useful = Spread::of(total, 0).and(Spread::of(1_000_005, 1));
         // The one of 100 ns and that of 5 ns are gone.
         assert_eq!(segments.elsewhere(useful).0, 105);

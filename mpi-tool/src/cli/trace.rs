@@ -16,6 +16,7 @@ Examples:
   mpi-tool trace mpi-trace-… --to perfetto -o app.pftrace    for ui.perfetto.dev
   mpi-tool trace mpi-trace-… --html -o app.html              time lines in a page
   mpi-tool trace mpi-trace-… --to csv -o calls.csv           a line a call
+  mpi-tool trace mpi-trace-… --to sqlite -o app.sqlite       tables of calls, messages and waits
   mpi-tool trace mpi-trace-… --to otf2 -o FOLDER             for Vampir, ViTE, pipit
   mpi-tool trace mpi-trace-… --to ti -o FOLDER               for SimGrid's smpirun -replay")]
 pub(crate) struct Trace {
@@ -51,6 +52,8 @@ pub(crate) enum TraceFormat {
     Html,
     /// A folder for Vampir and other readers of OTF2, written by OTF2's library
     Otf2,
+    /// A database of SQLite: calls, messages, waits with their causes, and the code between calls
+    Sqlite,
     /// A folder for SimGrid, which replays the run on other machines
     Ti,
 }

@@ -20,7 +20,7 @@ pub(super) fn write(
     let mut out = Writer::from_writer(out);
     let mut header = vec!["function".to_owned()];
     let of_keys: &[&str] = match by {
-        By::Function | By::Peer => &[],
+        By::Function | By::Peer | By::Segment => &[],
         By::Site => &["site"],
         By::Communicator => &["communicator", "identity", "size", "remote_size"],
         By::Size => &["size"],

@@ -100,7 +100,8 @@ fn shown(value: &Value) {
     if read().is_err() {
         return;
     }
-    for by in [By::Function, By::Site, By::Communicator, By::Size, By::Phase, By::Peer] {
+    for by in [By::Function, By::Site, By::Communicator, By::Size, By::Phase, By::Peer, By::Segment]
+    {
         for to in [Format::Text, Format::Json, Format::Csv] {
             for matrix in [None, Some(Flow::Sent)] {
                 let asked = Report { by, matrix, ..Report::of("hostile.json") };
@@ -109,6 +110,10 @@ fn shown(value: &Value) {
         }
     }
     let _ = placement::write(&mut Vec::new(), &read().unwrap(), To::Text, None);
+    let run = read().unwrap();
+    let frames = frames(&run.table, &mut Symbols::default());
+    let _ = export::pprof::write(&mut Vec::new(), &run, &frames);
+    let _ = export::hatchet::write(&mut Vec::new(), &run, &frames);
     let mut page = Vec::new();
     if html::write(&mut page, read().unwrap(), &mut Symbols::default()).is_ok() {
         let page = String::from_utf8(page).unwrap();

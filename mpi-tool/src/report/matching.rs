@@ -54,7 +54,7 @@ impl Call {
 pub(super) struct Site {
     /// One call, or the two that a segment is between.
     pub(super) calls: Vec<Call>,
-    /// The mean of the ranks; of a segment, of the rank with most useful time.
+    /// The mean of the ranks, or of a segment the time of the rank with most useful time.
     pub(super) seconds: f64,
     /// How many calls a rank has made, in the mean.
     pub(super) count: f64,
@@ -97,6 +97,16 @@ impl Site {
     /// The name of a call site.
     pub(super) fn name(&self) -> String {
         self.calls.iter().map(Call::name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The name of a segment, with the callers of both calls or without.
+    fn between(&self, has_callers: bool) -> String {
+        match &self.calls[..] {
+            [before, after] => {
+                format!("between {} and {}", before.at(has_callers), after.at(has_callers))
+            }
+            _ => "code that belongs to no segment".to_owned(),
+        }
     }
 
     /// The call sites of a run, whose functions are known.
@@ -220,6 +230,19 @@ impl Sites {
     pub(super) fn into_known(self) -> impl Iterator<Item = Known> {
         self.known.into_values().flatten()
     }
+}
+
+/// The names of segments, in their order. Calls in one line may have different callers: then these are named, too.
+pub(super) fn between(all: &[Known]) -> Vec<String> {
+    let short: Vec<String> = all.iter().map(|known| known.site.between(false)).collect();
+    let mut times: BTreeMap<&String, usize> = BTreeMap::new();
+    for name in &short {
+        *times.entry(name).or_default() += 1;
+    }
+    let name = |(known, name): (&Known, &String)| {
+        if times.get(name) == Some(&1) { name.clone() } else { known.site.between(true) }
+    };
+    all.iter().zip(&short).map(name).collect()
 }
 
 impl Known {

@@ -3,7 +3,7 @@
 mod advice;
 mod compare;
 mod csv;
-mod export;
+pub(crate) mod export;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod html;
@@ -307,6 +307,14 @@ impl Report {
                 let frames = frames(&run.table, &mut symbols);
                 export::folded::write(&mut out, &run, &frames)?;
             }
+            To::Pprof => {
+                let frames = frames(&run.table, &mut symbols);
+                export::pprof::write(&mut out, &run, &frames)?;
+            }
+            To::Hatchet => {
+                let frames = frames(&run.table, &mut symbols);
+                export::hatchet::write(&mut out, &run, &frames)?;
+            }
             To::Sarif => unreachable!("findings have no table"),
             To::Sqlite => {
                 let Some(path) = &self.output else {
@@ -356,10 +364,16 @@ impl Report {
             Some("json") => To::Json,
             Some("csv") => To::Csv,
             Some("folded") => To::Folded,
+            Some("gz") if self.is_named(".pb.gz") => To::Pprof,
             Some("sarif") => To::Sarif,
             Some("sqlite" | "sqlite3" | "db") => To::Sqlite,
             _ => To::Text,
         })
+    }
+
+    /// Does the name of the file end so?
+    fn is_named(&self, end: &str) -> bool {
+        self.output.as_ref().is_some_and(|path| path.to_string_lossy().ends_with(end))
     }
 
     /// Writes what was made to the file that the user names, or prints it.
@@ -384,6 +398,10 @@ impl Report {
             (to, By::Peer) => {
                 matrix::write_distances(out, &table, matrix, to, self.top)
                     .with_context(is_broken)?;
+            }
+            (to, By::Segment) => {
+                let frames = frames(&table, symbols);
+                segments::list::write(out, &table, &frames, to, (self.top, self.rest))?;
             }
             (Format::Json, By::Site) => {
                 with_frames(&mut value, &table, symbols);
@@ -436,15 +454,21 @@ impl Table {
             By::Size => "size",
             By::Phase => "phase",
             By::Peer => "peer",
+            By::Segment => "segments",
         };
         let tool = self.tool.to_uppercase().replace('-', "_");
         let is_told = match by {
             By::Peer => self.matrix.is_some(),
+            By::Segment => self.segments.is_some(),
             _ => self.rows.iter().any(|row| !row[key].is_null()),
         };
         (!is_told).then(|| match by {
             By::Phase => {
                 "have the program begin phases by MPI_Pcontrol, with levels from 2".to_owned()
+            }
+            By::Segment => {
+                "give a report of all ranks, by mpi-profile without MPI_TOOL_MPI_PROFILE_SEGMENTS=0"
+                    .to_owned()
             }
             _ => format!("set MPI_TOOL_{tool}_{}=1 when the program runs", key.to_uppercase()),
         })
@@ -507,7 +531,7 @@ fn added_up(table: &Table, by: By) -> Result<Value> {
             What::Phase(phase) => phase.into(),
         };
         match by {
-            By::Function | By::Peer | By::Site => {}
+            By::Function | By::Peer | By::Segment | By::Site => {}
             By::Communicator => row["communicator"] = what,
             By::Size => row["size"] = what,
             By::Phase => row["phase"] = what,

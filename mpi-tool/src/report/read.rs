@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::{Table, html, matrix, partial, timeline, wait};
+use super::{Table, html, matrix, partial, segments, timeline, wait};
 
 /// A report that was read.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ impl Run {
         let table: Table = serde_json::from_value(value.clone()).with_context(is_broken)?;
         matrix::check(&table).with_context(is_broken)?;
         timeline::check(&table).with_context(is_broken)?;
+        segments::check(&table).with_context(is_broken)?;
         Ok(Self { name, value, table })
     }
 }

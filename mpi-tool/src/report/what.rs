@@ -29,7 +29,7 @@ impl What {
     /// What a row says.
     pub(super) fn of(table: &Table, row: &Value, by: By) -> Result<Self> {
         let value = match by {
-            By::Function | By::Peer => return Ok(Self::All),
+            By::Function | By::Peer | By::Segment => return Ok(Self::All),
             By::Site => &row["site"],
             By::Communicator => &row["communicator"],
             By::Size => &row["size"],
@@ -40,7 +40,7 @@ impl What {
             Value::String(word) if word == "unknown" => return Ok(Self::Unknown),
             Value::String(_) => {
                 return Ok(Self::Others(match by {
-                    By::Function | By::Peer | By::Site => "other places",
+                    By::Function | By::Peer | By::Segment | By::Site => "other places",
                     By::Communicator => "other communicators",
                     By::Size => "other sizes",
                     By::Phase => "other phases",
@@ -50,7 +50,7 @@ impl What {
         };
         let index = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
         Ok(match by {
-            By::Function | By::Peer => Self::All,
+            By::Function | By::Peer | By::Segment => Self::All,
             By::Site => Self::Site(
                 index
                     .filter(|index| *index < table.sites.len())

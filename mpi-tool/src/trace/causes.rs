@@ -28,9 +28,9 @@ mod text;
 mod walk;
 
 use lines::Lines;
-pub(super) use lines::{Activity, Reason, Spot, SpotNumber, is_init, may_wait};
+pub(super) use lines::{Activity, Described, Reason, Spot, SpotNumber, is_init, may_wait};
 pub(super) use text::{Row, lines as text, rows, share};
-use walk::Walker;
+use walk::{Part, Walker};
 
 /// All causes of waiting.
 #[derive(Debug, Default)]
@@ -78,6 +78,21 @@ pub(super) struct Link {
     pub(super) time: f64,
 }
 
+/// A part of a wait, by the wait's place among all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfWait {
+    pub(super) wait: usize,
+    pub(super) activity: Activity,
+    /// The process that causes it.
+    pub(super) process: usize,
+    /// The one that has waited for it first, and passed it on, unless that is the one that waits.
+    pub(super) via: Option<usize>,
+    /// In nanoseconds.
+    pub(super) time: f64,
+    /// The longest piece of the cause: when it began, and how long it took.
+    pub(super) longest: (i64, i64),
+}
+
 /// So many steps back are free; and how many more there are for each step that a rank has taken, on the average.
 const STEPS: usize = 1 << 20;
 const STEPS_PER_CALL: usize = 32;
@@ -89,16 +104,36 @@ impl Causes {
         operations: &[Operation],
         waits: &[Wait],
     ) -> Self {
-        Self::within(trace, messages, operations, waits, STEPS)
+        Self::within(trace, messages, operations, waits, STEPS, |_, _| {})
     }
 
-    /// With so many steps back that are free.
+    /// The same, and the causes of each wait.
+    pub(super) fn with_parts(
+        trace: &Trace,
+        messages: &Messages,
+        operations: &[Operation],
+        waits: &[Wait],
+    ) -> (Self, Vec<OfWait>) {
+        let mut all = Vec::new();
+        let causes = Self::within(trace, messages, operations, waits, STEPS, |wait, parts| {
+            let waiting = waits[wait].call.process();
+            all.extend(parts.iter().map(|part| {
+                let Part { activity, process, via, time, longest } = *part;
+                let via = (via as usize != waiting).then_some(via as usize);
+                OfWait { wait, activity, process: process as usize, via, time, longest }
+            }));
+        });
+        (causes, all)
+    }
+
+    /// With so many steps back that are free. `each` gets the parts of each wait, by its place among all.
     fn within(
         trace: &Trace,
         messages: &Messages,
         operations: &[Operation],
         waits: &[Wait],
         free: usize,
+        mut each: impl FnMut(usize, &[Part]),
     ) -> Self {
         let mut lines = Lines::of(trace, messages, operations, waits);
         let mut causes = Self::default();
@@ -109,7 +144,7 @@ impl Causes {
         let more = 64 + STEPS_PER_CALL * calls / waits.len().max(1);
         let mut left = free;
         let mut walker = Walker::new(&lines);
-        for wait in waits {
+        for (number, wait) in waits.iter().enumerate() {
             let begin = wait.call.of(trace).begin;
             let [waiting, until] = [wait.call, wait.until]
                 .map(|place| lines.number(place.process(), place.thread()) as u32);
@@ -121,6 +156,7 @@ impl Causes {
             causes.waiting += wait.time;
             causes.shortened += if is_whole { 0 } else { wait.time };
             let waiting = wait.call.process() as u32;
+            each(number, parts);
             for part in parts {
                 let key = (part.activity, part.process, part.via, waiting);
                 *links.entry(key).or_default() += part.time;

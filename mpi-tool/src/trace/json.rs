@@ -9,7 +9,7 @@ use serde::ser::{SerializeMap, SerializeSeq as _, Serializer as _};
 use serde_json::{Map, Value, json};
 
 use super::Found;
-use super::causes::{Activity, Causes, Spot, SpotNumber};
+use super::causes::{Causes, Described, Spot, SpotNumber};
 use super::csv;
 use super::efficiency::{Efficiency, Factors, Untold};
 use super::messages::{Message, Messages, Place};
@@ -219,17 +219,7 @@ fn causes(trace: &Trace, causes: &Causes) -> Value {
         json!({"function": function.name(), "site": frames(site)})
     };
     let all = causes.all.iter().map(|cause| {
-        let (kind, [before, after], call, why) = match cause.activity {
-            Activity::Computing { before, after } => ("computing", [before, after], None, None),
-            Activity::Transfer(call) => ("transfer", [None; 2], Some(call), None),
-            Activity::Files(call) => ("files", [None; 2], Some(call), None),
-            Activity::StartUp => ("start-up", [None; 2], None, None),
-            Activity::Unjudged(call) => {
-                let why = "the trace does not say for whom the call waits";
-                ("unknown", [None; 2], Some(call), Some(why))
-            }
-            Activity::Missing(reason) => ("unknown", [None; 2], None, Some(reason.text())),
-        };
+        let Described { kind, before, after, call, why } = cause.activity.described();
         let ranks = cause.ranks.iter().map(|of| {
             json!({
                 "process": of.process,

@@ -3,7 +3,7 @@
 //! * `read.rs`: the files. `whole.rs`: whether they are of a whole run. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `causes.rs`: why.
 //!   `path.rs`: what the run's length consists of. `efficiency.rs`: how much of it is computing, and what the rest is lost by.
 //! * `section.rs`: what stands in a profile's report of it.
-//! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
+//! * `text.rs`, `csv.rs`, `json.rs`, `sqlite.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
 
 mod causes;
 mod clocks;
@@ -18,6 +18,7 @@ mod path;
 mod perfetto;
 mod read;
 pub(crate) mod section;
+mod sqlite;
 mod text;
 mod ti;
 mod waits;
@@ -87,6 +88,12 @@ impl Trace {
                 errln!("mpi-tool: {what}");
             });
         }
+        if format == TraceFormat::Sqlite {
+            let Some(path) = &self.output else {
+                bail!("a database is written to a file: add -o trace.sqlite")
+            };
+            return sqlite::write(path, &trace, &messages);
+        }
         if let TraceFormat::Otf2 | TraceFormat::Ti = format {
             return self.folder(format, &trace, &messages);
         }
@@ -100,7 +107,9 @@ impl Trace {
             TraceFormat::Csv => csv::write(out, csv::sorted(&trace)),
             TraceFormat::Json => json::write(out, &trace, &messages, &Found::of(&trace, &messages)),
             TraceFormat::Perfetto => perfetto::write(out, &trace, &messages),
-            TraceFormat::Otf2 | TraceFormat::Ti => unreachable!("they are folders"),
+            TraceFormat::Otf2 | TraceFormat::Ti | TraceFormat::Sqlite => {
+                unreachable!("they are not written as a stream")
+            }
         })
     }
 

@@ -1,17 +1,21 @@
-//! A trace for Perfetto (ui.perfetto.dev): Google's `TracePacket`s, written by hand, as it is a handful of messages.
+//! A trace for Perfetto (ui.perfetto.dev): Google's `TracePacket`s.
 //!
 //! Each rank is a track below its host's, and has tracks of its own for further threads. Calls are slices. A message is
 //! a flow: it leaves from the send, and ends at a slice without length, `arrived`, at the end of the call in which it
-//! was received, since Perfetto draws arrows from the end of a slice to the beginning of another one.
+//! was received, since Perfetto draws arrows from the end of a slice to the beginning of another one. So does the arrow from the
+//! code that makes a call wait: its time between two calls is a slice, and it ends where the call has waited until.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
 
-use super::csv;
+use super::causes::Causes;
 use super::messages::{Messages, Place};
+use super::path::outer_calls;
 use super::read::{Call, Trace};
+use super::{csv, waits};
+use crate::protobuf::Message;
 
 /// Field numbers of `perfetto/protos/trace`, as released.
 mod field {
@@ -48,48 +52,15 @@ mod field {
     }
 }
 
+/// Code that makes others wait, and the moment until which a call has waited.
+const LATE: &str = "computes too long";
+const WAITED: &str = "has waited until here";
+
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const COUNTER: u64 = 4;
 /// Children of a track in the order of their ranks.
 const EXPLICIT: u64 = 3;
-
-/// A message of protocol buffers.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.0.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        self.0.push(number as u8);
-    }
-
-    fn number(&mut self, field: u32, number: u64) -> &mut Self {
-        self.varint(u64::from(field) << 3);
-        self.varint(number);
-        self
-    }
-
-    fn fixed(&mut self, field: u32, number: u64) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 1);
-        self.0.extend(number.to_le_bytes());
-        self
-    }
-
-    fn bytes(&mut self, field: u32, bytes: &[u8]) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-        self
-    }
-
-    fn inside(&mut self, field: u32, message: &Self) -> &mut Self {
-        self.bytes(field, &message.0)
-    }
-}
 
 /// Writes packets of one sequence.
 struct Packets<'a> {
@@ -106,7 +77,7 @@ impl Packets<'_> {
         packet.number(field::packet::SEQUENCE_FLAGS, flags);
         let mut whole = Message::default();
         whole.inside(field::TRACE_PACKET, &packet);
-        self.out.write_all(&whole.0)
+        self.out.write_all(whole.as_bytes())
     }
 
     fn track(&mut self, id: u64, parent: Option<u64>, name: &str, rank: u64) -> io::Result<()> {
@@ -146,7 +117,7 @@ impl Packets<'_> {
         let mut event = Message::default();
         event.number(field::event::TYPE, SLICE_BEGIN).number(field::event::TRACK, track);
         event.number(field::event::NAME_ID, name);
-        event.0.extend(&rest.0);
+        event.fields_of(rest);
         packet.number(field::packet::TIMESTAMP, time.cast_unsigned());
         packet.inside(field::packet::TRACK_EVENT, &event);
         self.packet(packet)
@@ -162,8 +133,56 @@ impl Packets<'_> {
     }
 }
 
+/// Code that makes ranks wait, and the waits: by arrows from the one to the other.
+#[derive(Default)]
+struct Arrows {
+    /// The code before a call: when it begins, and its arrows.
+    late: HashMap<Place, (i64, Vec<u64>)>,
+    /// Until when a call waits, and its arrow.
+    waits: HashMap<Place, (i64, u64)>,
+}
+
+impl Arrows {
+    /// From the code that has most of the part that code has in a wait. Arrows have numbers from `next` on.
+    fn of(trace: &Trace, messages: &Messages, next: u64) -> Self {
+        let operations = waits::operations(trace);
+        let waits = waits::of_operations(trace, messages, &operations);
+        let (_, parts) = Causes::with_parts(trace, messages, &operations, &waits);
+        let mut arrows = Self::default();
+        let outer: Vec<Vec<Vec<usize>>> = trace
+            .processes
+            .iter()
+            .map(|of| of.threads.iter().map(|thread| outer_calls(&thread.calls)).collect())
+            .collect();
+        let mut flow = next;
+        for of_wait in parts.chunk_by(|one, other| one.wait == other.wait) {
+            let code = of_wait.iter().filter(|part| part.activity.described().kind == "computing");
+            let Some(part) = code.max_by(|one, other| one.time.total_cmp(&other.time)) else {
+                continue;
+            };
+            let wait = waits[part.wait];
+            let (from, until) = (part.longest.0, part.longest.0 + part.longest.1);
+            let threads = trace.processes[part.process].threads.iter().zip(&outer[part.process]);
+            // The calls of the thread right before and right behind.
+            let gap = threads.enumerate().find_map(|(number, (thread, outer))| {
+                let behind = outer.partition_point(|call| thread.calls[*call].begin < until);
+                let [before, after] = [outer.get(behind.checked_sub(1)?)?, outer.get(behind)?];
+                let begin = thread.calls[*before].end;
+                (begin <= from).then(|| (Place::new(part.process, number, *after), begin))
+            });
+            if let Some((after, begin)) = gap {
+                arrows.late.entry(after).or_insert((begin, Vec::new())).1.push(flow);
+                arrows.waits.insert(wait.call, (wait.call.of(trace).begin + wait.time, flow));
+                flow += 1;
+            }
+        }
+        arrows
+    }
+}
+
 /// Writes the trace.
 pub(super) fn write(out: &mut dyn Write, trace: &Trace, messages: &Messages) -> Result<()> {
+    let arrows = Arrows::of(trace, messages, messages.matched.len() as u64 + 1);
     let mut packets = Packets { out: BufWriter::new(out), names: HashMap::new(), is_first: true };
     let mut hosts: Vec<&str> = trace.processes.iter().map(|process| &*process.host).collect();
     hosts.sort_unstable();
@@ -212,11 +231,27 @@ pub(super) fn write(out: &mut dyn Write, trace: &Trace, messages: &Messages) -> 
                     close(&mut packets, track, end, &flows)?;
                 }
                 let place = Place::new(at, number, index);
+                if let Some((begin, flows)) = arrows.late.get(&place)
+                    && *begin < call.begin
+                {
+                    let mut rest = Message::default();
+                    for flow in flows {
+                        rest.fixed(field::event::FLOW, *flow);
+                    }
+                    packets.begin(track, *begin, LATE, &rest)?;
+                    packets.end(track, call.begin)?;
+                }
                 let mut rest = annotations(trace, place, call);
                 for flow in leaving.get(&place).into_iter().flatten() {
                     rest.fixed(field::event::FLOW, *flow);
                 }
                 packets.begin(track, call.begin, call.function.name(), &rest)?;
+                if let Some((end, flow)) = arrows.waits.get(&place) {
+                    let mut rest = Message::default();
+                    rest.fixed(field::event::FLOW_END, *flow);
+                    packets.begin(track, *end, WAITED, &rest)?;
+                    packets.end(track, *end)?;
+                }
                 open.push((call.end, arriving.remove(&place).unwrap_or_default()));
             }
             while let Some((end, flows)) = open.pop() {
@@ -318,4 +353,87 @@ fn in_flight(
         packets.packet(packet)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_facts::FunctionId::{MPI_Comm_size, MPI_Init, MPI_Recv, MPI_Send};
+    use mpi_facts::trace::Way::{Received, Sent};
+
+    use super::super::read::made_up::{call, process, trace};
+    use super::*;
+
+    /// The fields of a message: numbers as they are, and of others their bytes.
+    fn fields(mut bytes: &[u8]) -> Vec<(u32, u64, &[u8])> {
+        fn varint(bytes: &mut &[u8]) -> u64 {
+            let length = bytes.iter().position(|byte| *byte < 0x80).unwrap() + 1;
+            let (number, rest) = bytes.split_at(length);
+            *bytes = rest;
+            number.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f))
+        }
+        let mut all = Vec::new();
+        while !bytes.is_empty() {
+            let key = varint(&mut bytes);
+            let (number, length) = match key & 7 {
+                0 => (varint(&mut bytes), 0),
+                1 => (u64::from_le_bytes(bytes[..8].try_into().unwrap()), 8),
+                _ => (0, varint(&mut bytes) as usize),
+            };
+            let (inner, rest) = bytes.split_at(length);
+            all.push(((key >> 3) as u32, number, inner));
+            bytes = rest;
+        }
+        all
+    }
+
+    /// Rank 0 computes from 200 to 1000, and rank 1 waits for its message from 300 on.
+    #[test]
+    fn an_arrow_leads_from_the_code_to_the_wait() {
+        let trace = trace(vec![
+            process(
+                0,
+                vec![
+                    call(MPI_Init, 0, 100),
+                    call(MPI_Comm_size, 150, 200),
+                    call(MPI_Send, 1000, 1010).with(Sent, 1, 8),
+                ],
+            ),
+            process(
+                1,
+                vec![call(MPI_Init, 0, 100), call(MPI_Recv, 300, 1020).with(Received, 0, 8)],
+            ),
+        ]);
+        let mut out = Vec::new();
+        write(&mut out, &trace, &Messages::of(&trace)).unwrap();
+        let mut names: HashMap<u64, String> = HashMap::new();
+        let mut events = Vec::new();
+        for (_, _, packet) in fields(&out) {
+            let packet = fields(packet);
+            let inner = |field: u32| packet.iter().find(|one| one.0 == field);
+            if let Some((_, _, interned)) = inner(field::packet::INTERNED) {
+                let entry = fields(fields(interned)[0].2);
+                names.insert(entry[0].1, String::from_utf8(entry[1].2.to_vec()).unwrap());
+            }
+            let Some((_, _, event)) = inner(field::packet::TRACK_EVENT) else { continue };
+            let event = fields(event);
+            let number = |field: u32| event.iter().find(|one| one.0 == field).map(|one| one.1);
+            let name = number(field::event::NAME_ID).map_or("", |name| &names[&name]);
+            let flows = [number(field::event::FLOW), number(field::event::FLOW_END)];
+            let time = inner(field::packet::TIMESTAMP).unwrap().1;
+            let kind = number(field::event::TYPE).unwrap();
+            events.push((name.to_owned(), time, kind, number(field::event::TRACK), flows));
+        }
+        let at = |name: &str| events.iter().position(|event| event.0 == name).unwrap();
+        let (late, waited) = (at(LATE), at(WAITED));
+        let (late_track, recv_track) = (events[at("MPI_Send")].3, events[at("MPI_Recv")].3);
+        assert_eq!(events[late], (LATE.to_owned(), 200, SLICE_BEGIN, late_track, [Some(2), None]));
+        assert_eq!(events[late + 1], (String::new(), 1000, SLICE_END, late_track, [None; 2]));
+        assert_eq!(
+            events[waited],
+            (WAITED.to_owned(), 1000, SLICE_BEGIN, recv_track, [None, Some(2)])
+        );
+        assert_eq!(events[waited + 1].1, 1000);
+        // The message's own arrow has another number.
+        assert_eq!(events[at("MPI_Send")].4, [Some(1), None]);
+    }
 }

@@ -1,5 +1,5 @@
-//! What the report of a profile says of the trace of the same run: how much of each function's time is waiting, and for
-//! whom.
+//! What the report of a profile says of the trace of the same run: by what its time is lost, how much of each function's time is
+//! waiting, and for whom.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::messages::Messages;
 use super::path::Idle;
 use super::read::{self, Trace};
 use super::waits::WaitKind;
-use super::{causes, text, waits_and_causes};
+use super::{Found, causes, text};
 use crate::out::errln;
 
 /// So many functions, and so many parts of the critical path.
@@ -48,7 +48,7 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
 }
 
 fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
-    let (_, waits, causes) = waits_and_causes(trace, messages);
+    let Found { waits, causes, efficiency } = Found::of(trace, messages);
     let idle = Idle::of(trace, &waits);
     let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
     let waiting: i64 = waits.iter().map(|wait| wait.time).sum();
@@ -58,6 +58,7 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
         text::seconds(waiting),
         text::seconds(mpi),
     );
+    text.push_str(&text::efficiencies(trace, efficiency.as_ref()));
     text.push_str(&causes::text(trace, &causes, LINES));
     // By function and kind: how long, and of whom most is waited for.
     let mut groups: BTreeMap<(FunctionId, WaitKind), (i64, BTreeMap<usize, i64>)> = BTreeMap::new();
@@ -87,4 +88,37 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
     }
     text.push_str(&text::critical_path(trace, &waits, LINES));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_facts::FunctionId::{MPI_Barrier, MPI_Finalize, MPI_Init};
+
+    use super::super::read::made_up::{call, process, trace};
+    use super::*;
+
+    /// The tree of efficiencies is that of `mpi-tool trace`. By hand: rank 0 computes 1,000 ns, and rank 1 500, up to a barrier
+    /// that ends when both are there; then nobody computes. So the load balance is 75 %, and serialization and transfer 100 %.
+    #[test]
+    fn the_tree_is_told() {
+        let rank = |rank: u32, computes: i64| {
+            let barrier = call(MPI_Barrier, 100 + computes, 1100).on_world();
+            process(rank, vec![call(MPI_Init, 0, 100), barrier, call(MPI_Finalize, 1100, 1200)])
+        };
+        let trace = trace(vec![rank(0, 1000), rank(1, 500)]);
+        let text = written(&trace, &Messages::of(&trace), Path::new("run"));
+        let told: Vec<String> = text
+            .lines()
+            .filter(|line| line.starts_with("  ") && line.ends_with(" %"))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let expected = [
+            "parallel efficiency 75.0 %",
+            "load balance 75.0 %",
+            "communication efficiency 100.0 %",
+            "serialization efficiency 100.0 %",
+            "transfer efficiency 100.0 %",
+        ];
+        assert_eq!(told, expected, "{text}");
+    }
 }

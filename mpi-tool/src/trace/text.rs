@@ -217,10 +217,7 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
             seconds(most)
         );
     }
-    if let Some(found) = efficiency {
-        let end = if ended < trace.processes.len() { "the last call" } else { "MPI_Finalize" };
-        text.push_str(&efficiencies(found, end));
-    }
+    text.push_str(&efficiencies(trace, efficiency.as_ref()));
     let idle = Idle::of(trace, waits);
     let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
     let total = sum(|one| one.waiting.iter().sum());
@@ -237,9 +234,12 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
     text
 }
 
-/// Start-up, and the tree of efficiencies from there to the end.
-fn efficiencies(found: &Efficiency, end: &str) -> String {
+/// Start-up, and the tree of efficiencies from there to the end; nothing if no rank has initialized MPI.
+pub(super) fn efficiencies(trace: &Trace, found: Option<&Efficiency>) -> String {
+    let Some(found) = found else { return String::new() };
     let Efficiency { started, factors, mpi, kept, untold, .. } = found;
+    let is_whole = trace.processes.iter().all(|process| process.is_over);
+    let end = if is_whole { "MPI_Finalize" } else { "the last call" };
     let mut text = format!(
         "start-up takes {}, until MPI_Init has returned on the last rank\nfrom there to {end}, {}:\n",
         seconds(*started),

@@ -5,6 +5,7 @@ mod comparison;
 mod malformed;
 mod pages;
 mod programs;
+mod schema;
 mod simulated;
 
 use std::path::Path;

@@ -33,7 +33,7 @@ fn equal(one: &str, other: &str) -> bool {
 fn a_browser_shows_all_numbers() {
     for ranks in [2, 64, 1024] {
         let folder = tempfile::tempdir().unwrap();
-        let run = Simulated::of(ranks).report();
+        let run = Simulated { longer: Some((4, 1.5)), ..Simulated::of(ranks) }.report();
         fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
         let outcome = report(folder.path(), &["run.json", "-o", "page.html"]);
         assert_eq!(
@@ -54,10 +54,12 @@ fn a_browser_shows_all_numbers() {
             (&[][..], &[][..]),
             "{ranks} ranks"
         );
-        for name in ["rows", "hosts", "communicators", "timeline", "matrix", "measures", "keys"] {
+        let lists = ["rows", "hosts", "communicators", "timeline", "matrix", "measures", "keys"];
+        let lists = lists.map(|name| (name, &run[name]));
+        for (name, list) in lists.into_iter().chain([("segments", &run["segments"]["rows"])]) {
             let table = shown.table(&format!("data-{name}"));
             let (header, lines) = table.split_first().unwrap();
-            let expected = run[name].as_array().unwrap();
+            let expected = list.as_array().unwrap();
             assert_eq!(lines.len(), expected.len(), "{name}");
             for (line, expected) in lines.iter().zip(expected) {
                 let mut fields = Vec::new();
@@ -87,6 +89,25 @@ fn a_browser_shows_all_numbers() {
             let words = format!("rank {rank} with <b>{:.1} %", share.as_f64().unwrap() * 100.0);
             assert!(shown.document.contains(&words), "{words}");
         }
+        // The code that takes longest beyond the mean, with a strip of all ranks.
+        let (_, code) = shown.document.split_once("<section id=\"segments\"").unwrap();
+        let (code, _) = code.split_once("</section>").unwrap();
+        let segment = &run["segments"]["rows"][4];
+        assert!(code.contains("<h3>Between MPI_Waitall at part4.c:14 (f4) and "), "{code}");
+        let seconds = |of: &Value| of.as_f64().unwrap() / 1e9;
+        let (busiest, mean) = (seconds(&segment["busiest"]), seconds(&segment["time"]["mean"]));
+        let words = format!(
+            "<b>{:.3} s</b> longer than the mean: {busiest:.3} s, and the mean is {mean:.3} s",
+            busiest - mean
+        );
+        assert!(code.contains(&words), "{words}: {code}");
+        assert!(code.contains("<svg class=\"strip\""), "{code}");
+        let last = format!("Ranks 0 to {} from left to right, from 0 to {busiest:.6} s", ranks - 1);
+        assert!(code.contains(&last), "{last}: {code}");
+        assert!(code.len() < 60_000, "{}", code.len());
+        let single = shown.table("data-run");
+        let busiest = ["segments.rank", &run["segments"]["rank"].to_string()].map(str::to_owned);
+        assert!(single.contains(&busiest.to_vec()), "{single:?}");
         // Rank 0 has sent to the right.
         let row =
             shown.table("row\" tabindex=\"0\" role=\"region\" aria-label=\"what the rank has sent");
@@ -178,7 +199,9 @@ fn a_comparison_is_a_page_too() {
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
     let shown = load(&folder.path().join("page.html"));
     assert_eq!((shown.console.as_slice(), shown.requests.as_slice()), (&[][..], &[][..]));
-    assert_eq!(shown.table("data-sites").len(), 41);
+    assert_eq!([shown.table("data-sites").len(), shown.table("data-segments").len()], [41, 41]);
+    let (_, code) = shown.document.split_once("<h2>Code between two calls</h2>").unwrap();
+    assert!(code.split("</tr>").nth(1).unwrap().contains("between MPI_"), "{code}");
     let (_, sites) = shown.document.split_once("<h2>Call sites</h2>").unwrap();
     let first = sites.split("</tr>").nth(1).unwrap();
     assert!(first.contains(" f17 ") && first.contains("<strong>slower</strong>"), "{first}");

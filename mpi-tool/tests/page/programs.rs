@@ -101,6 +101,11 @@ print(json.dumps({
     "ranks": ask("select rank, wall, inside from ranks order by rank"),
     "places": ask("select function from sites where site = 3 order by depth"),
     "report": ask("select ranks, wall_most, complete from report"),
+    "segments": ask("""
+        select before, a.function, time_sum, busiest from segments join sites as a on a.site = after_site
+        where a.depth = 1 order by segments.number
+    """),
+    "elsewhere": ask("select segments_rank, segments_elsewhere_sum from report"),
 }))
 "#;
     let found: Value = serde_json::from_str(&python(folder.path(), program)).unwrap();
@@ -111,6 +116,13 @@ print(json.dumps({
     assert_eq!(found["sums"], Value::Array(sums.collect()));
     assert_eq!(found["ranks"].as_array().unwrap().len(), 16);
     assert_eq!(found["places"], json!([["f2"], ["main"]]));
+    let segments = run["segments"]["rows"].as_array().unwrap().iter().enumerate();
+    let segments = segments.map(|(at, row)| {
+        json!([row["before"], format!("f{}", at + 1), row["time"]["sum"], row["busiest"]])
+    });
+    assert_eq!(found["segments"], Value::Array(segments.collect()));
+    let [rank, rest] = [&run["segments"]["rank"], &run["segments"]["elsewhere"]["sum"]];
+    assert_eq!(found["elsewhere"], json!([[rank, rest]]));
     assert_eq!(found["report"], json!([[16, run["wall"]["most"], 1]]));
     assert_eq!(report(folder.path(), &["run.json", "--to", "sqlite"]).status, Some(2));
 }
@@ -151,6 +163,174 @@ fn folded_stacks_have_all_time() {
     }
     expected.retain(|_, time| *time > 0);
     assert_eq!(all, expected);
+}
+
+/// What Python makes of the bytes of `profile.proto`: by hand, since its fields are few.
+const PPROF: &str = r#"
+import gzip, json
+data = gzip.open("run.pb.gz").read()
+def varint(data, at):
+    number = shift = 0
+    while True:
+        number |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return number, at
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            assert key & 7 == 2, key
+            length, at = varint(data, at)
+            value, at = data[at:at + length], at + length
+        yield key >> 3, value
+def packed(data):
+    at, numbers = 0, []
+    while at < len(data):
+        number, at = varint(data, at)
+        numbers.append(number)
+    return numbers
+profile = list(fields(data))
+texts = [value.decode() for field, value in profile if field == 6]
+assert texts[0] == ""
+types = [[texts[number] for _, number in fields(value)] for field, value in profile if field == 1]
+functions = {one[1]: (texts[one[2]], texts[one.get(4, 0)]) for one in (dict(fields(value)) for field, value in profile if field == 5)}
+locations = {}
+for one in (dict(fields(value)) for field, value in profile if field == 4):
+    line = dict(fields(one[4]))
+    locations[one[1]] = [*functions[line[1]], line.get(2, 0)]
+samples = []
+for one in (dict(fields(value)) for field, value in profile if field == 2):
+    samples.append([[locations[number] for number in packed(one[1])], packed(one[2])])
+print(json.dumps({"types": types, "samples": samples}))
+"#;
+
+/// Each call site is a stack, the MPI function first, with its calls and measures; and so is the code between two calls.
+#[test]
+fn pprof_has_all_stacks() {
+    let (folder, run) = simulated(16);
+    let outcome = report(folder.path(), &["run.json", "-o", "run.pb.gz"]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    let found: Value = serde_json::from_str(&python(folder.path(), PPROF)).unwrap();
+    let nanoseconds = |name: &str| json!([name, "nanoseconds"]);
+    let types = json!([
+        ["calls", "count"],
+        nanoseconds("time"),
+        nanoseconds("wait"),
+        ["sent", "bytes"],
+        nanoseconds("computing")
+    ]);
+    assert_eq!(found["types"], types);
+    let samples: BTreeMap<String, &Value> = found["samples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|sample| (sample[0].to_string(), &sample[1]))
+        .collect();
+    let number = |of: &Value| of.as_u64().unwrap_or(0);
+    let place = |function: String, file: String, line: usize| json!([function, file, line]);
+    for (site, row) in run["rows"].as_array().unwrap().iter().enumerate() {
+        let stack = json!([
+            [row["function"], "", 0],
+            place(format!("f{site}"), format!("/opt/app/part{}.c", site % 5), 10 + site),
+            place("main".into(), "/opt/app/main.c".into(), 100 + site),
+        ]);
+        let measures = ["time", "wait", "sent"].map(|name| number(&row[name]["sum"]));
+        let values = json!([row["calls"], measures[0], measures[1], measures[2], 0]);
+        assert_eq!(samples.get(&stack.to_string()), Some(&&values), "{stack}");
+    }
+    // Both calls have `main` in common. The first one was from its line 103.
+    let stack = json!([
+        ["between MPI_Recv at part3.c:13 (f3) and MPI_Waitall at part4.c:14 (f4)", "", 0],
+        ["main", "/opt/app/main.c", 103],
+    ]);
+    let sum = &run["segments"]["rows"][3]["time"]["sum"];
+    assert_eq!(samples.get(&stack.to_string()), Some(&&json!([0, 0, 0, 0, sum])));
+    let elsewhere = json!([0, 0, 0, 0, run["segments"]["elsewhere"]["sum"]]);
+    assert_eq!(samples.get(&json!([["elsewhere", "", 0]]).to_string()), Some(&&elsewhere));
+    assert_eq!(samples.len(), 40 + 39 + 1);
+
+    // pprof itself, where there is a Go with it.
+    let pprof = Command::new("go")
+        .args(["tool", "pprof", "-raw", "run.pb.gz"])
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .output();
+    match pprof {
+        Ok(output) if output.status.success() => {
+            let raw = String::from_utf8(output.stdout).unwrap();
+            assert!(raw.contains("calls/count time/nanoseconds[dflt] "), "{raw}");
+            let time = number(&run["rows"][3]["time"]["sum"]);
+            assert!(raw.lines().any(|line| line.contains(&format!(" {time} "))), "{raw}");
+        }
+        _ => eprintln!("go tool pprof is not tried: it is not installed here"),
+    }
+}
+
+/// All values are in the tree, which Hatchet reads where it is installed.
+#[test]
+fn hatchet_has_all_calls() {
+    let (folder, run) = simulated(16);
+    let outcome = report(folder.path(), &["run.json", "--to", "hatchet", "-o", "run.hatchet"]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("run.hatchet")).unwrap();
+    let tree: Value = serde_json::from_str(&text).unwrap();
+    let roots = tree.as_array().unwrap();
+    let sum = |metric: &str| -> f64 {
+        roots.iter().map(|root| root["metrics"][metric].as_f64().unwrap()).sum()
+    };
+    let rows = run["rows"].as_array().unwrap();
+    let of_rows = |of: &dyn Fn(&Value) -> u64| rows.iter().map(of).sum::<u64>() as f64;
+    let near = |found: f64, expected: f64| {
+        assert!((found - expected).abs() <= expected * 1e-9, "{found} is not {expected}");
+    };
+    let time = of_rows(&|row| row["time"]["sum"].as_u64().unwrap()) / 1e9;
+    near(sum("calls (inc)"), of_rows(&|row| row["calls"].as_u64().unwrap()));
+    near(sum("time (inc)"), time);
+    near(sum("computing (inc)"), run["useful"]["sum"].as_f64().unwrap() / 1e9);
+    let main = roots.iter().find(|root| root["frame"]["line"] == 103).unwrap();
+    assert_eq!(
+        main["frame"],
+        json!({"name": "main", "type": "function", "file": "/opt/app/main.c", "line": 103})
+    );
+    assert_eq!(main["metrics"]["time"], 0.0);
+    let called: Vec<&Value> =
+        main["children"].as_array().unwrap().iter().map(|child| &child["frame"]["name"]).collect();
+    assert_eq!(
+        called,
+        ["between MPI_Recv at part3.c:13 (f3) and MPI_Waitall at part4.c:14 (f4)", "f3"]
+    );
+    let call = &main["children"][1]["children"][0];
+    assert_eq!(call["frame"]["name"], "MPI_Recv");
+    near(call["metrics"]["time"].as_f64().unwrap(), rows[3]["time"]["sum"].as_f64().unwrap() / 1e9);
+
+    let has_hatchet = Command::new("python3").args(["-c", "import hatchet"]).output();
+    if !has_hatchet.is_ok_and(|output| output.status.success()) {
+        eprintln!("Hatchet is not tried: python3 has no llnl-hatchet");
+        return;
+    }
+    let program = r#"
+import hatchet, json
+frame = hatchet.GraphFrame.from_literal(json.load(open("run.hatchet")))
+table = frame.dataframe
+calls = table[table["name"].str.startswith("MPI_")]
+print(json.dumps([len(table), len(calls), calls["time"].sum(), table["computing"].sum(), sorted(frame.inc_metrics)]))
+"#;
+    let output =
+        Command::new("python3").args(["-c", program]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // 40 lines of `main`, 40 functions, their calls, 39 segments, and what is elsewhere.
+    assert_eq!((&found[0], &found[1]), (&json!(3 * 40 + 39 + 1), &json!(40)));
+    near(found[2].as_f64().unwrap(), time);
+    near(found[3].as_f64().unwrap(), run["useful"]["sum"].as_f64().unwrap() / 1e9);
+    let inclusive = ["calls (inc)", "computing (inc)", "sent (inc)", "time (inc)", "wait (inc)"];
+    assert_eq!(found[4], json!(inclusive));
 }
 
 /// Ranks of an 8 × 8 grid in another order, on four hosts: within 5 % of four quarters.

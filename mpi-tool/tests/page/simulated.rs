@@ -41,6 +41,8 @@ pub(crate) struct Simulated {
     pub(crate) noise: f64,
     /// A site that takes longer by a part.
     pub(crate) slower: Option<(usize, f64)>,
+    /// Code between two calls that takes longer by a part: its position in `segments`.
+    pub(crate) longer: Option<(usize, f64)>,
     /// By how many lines all calls have moved.
     pub(crate) moved: u64,
 }
@@ -50,7 +52,7 @@ const FUNCTIONS: [&str; 6] =
 
 impl Simulated {
     pub(crate) fn of(ranks: u64) -> Self {
-        Self { ranks, sites: 40, seed: 1, noise: 0.01, slower: None, moved: 0 }
+        Self { ranks, sites: 40, seed: 1, noise: 0.01, slower: None, longer: None, moved: 0 }
     }
 
     /// What the tool took of each rank: a thousandth of 10 s, and a nanosecond more of the last rank.
@@ -69,8 +71,14 @@ impl Simulated {
         let mut inside = vec![0; self.ranks as usize];
         let rows: Vec<Value> =
             (0..self.sites).map(|site| self.row(site, &mut inside, &mut chance)).collect();
+        let wall = inside.iter().map(|_| 10_000_000_000 + (1e6 * chance.next()) as u64);
+        let wall: Vec<u64> = wall.collect();
+        let segments = self.segment_times(&wall, &inside, &mut chance);
+        // What takes longer than the others' part of the run comes on top of it.
+        let of_rank = |rank: usize| segments.iter().map(|times| times[rank]).sum::<u64>();
+        let all = wall.iter().zip(&inside).enumerate();
         let wall: Vec<u64> =
-            inside.iter().map(|_| 10_000_000_000 + (1e6 * chance.next()) as u64).collect();
+            all.map(|(rank, (wall, inside))| *wall.max(&(of_rank(rank) + inside))).collect();
         let numbered =
             |values: &[u64]| -> Vec<(u64, u64)> { (0..).zip(values.iter().copied()).collect() };
         let useful: Vec<u64> =
@@ -115,7 +123,49 @@ impl Simulated {
             "sites": sites,
             "communicators": [{"identity": "0000000000000001", "name": "MPI_COMM_WORLD", "size": self.ranks, "remote_size": null}],
             "rows": rows, "timeline": self.timeline(), "matrix": self.matrix(),
+            "segments": self.segments(&segments, &useful),
         })
+    }
+
+    /// How long each rank computes from each call site to the next one: nine tenths of its time outside of MPI, in parts from
+    /// one to five.
+    fn segment_times(&self, wall: &[u64], inside: &[u64], chance: &mut Chance) -> Vec<Vec<u64>> {
+        let part = |segment: usize| (segment % 5 + 1) as f64;
+        let sum: f64 = (1..self.sites).map(|segment| part(segment - 1)).sum();
+        let times = (1..self.sites).map(|segment| {
+            let factor = match self.longer {
+                Some((longer, by)) if longer == segment - 1 => 1.0 + by,
+                _ => 1.0,
+            };
+            let own = 0.9 * part(segment - 1) / sum * factor * (1.0 + self.noise * chance.normal());
+            let of_rank = |(wall, inside): (&u64, &u64)| ((wall - inside) as f64 * own) as u64;
+            wall.iter().zip(inside).map(of_rank).collect()
+        });
+        times.collect()
+    }
+
+    fn segments(&self, times: &[Vec<u64>], useful: &[u64]) -> Value {
+        let busiest = (0..useful.len()).rev().max_by_key(|rank| useful[*rank]).unwrap();
+        let rows = times.iter().enumerate().map(|(segment, times)| {
+            let numbered: Vec<(u64, u64)> = (0..).zip(times.iter().copied()).collect();
+            json!({
+                "before": FUNCTIONS[segment % FUNCTIONS.len()], "before_site": segment + 1,
+                "after": FUNCTIONS[(segment + 1) % FUNCTIONS.len()], "after_site": segment + 2, "phase": null,
+                "ranks": self.ranks, "time": spread(&numbered), "busiest": times[busiest],
+            })
+        });
+        let mut rows: Vec<Value> = rows.collect();
+        // Of those that cost most, reports have the times of all ranks.
+        let cost =
+            |row: &Value| row["busiest"].as_f64().unwrap() - row["time"]["mean"].as_f64().unwrap();
+        let mut worst: Vec<usize> = (0..rows.len()).collect();
+        worst.sort_by(|one, other| cost(&rows[*other]).total_cmp(&cost(&rows[*one])));
+        for segment in worst.into_iter().take(8) {
+            rows[segment]["by_rank"] = json!(times[segment]);
+        }
+        let rest = |rank: usize| useful[rank] - times.iter().map(|times| times[rank]).sum::<u64>();
+        let sum: u64 = (0..useful.len()).map(rest).sum();
+        json!({"rank": busiest, "rows": rows, "elsewhere": {"sum": sum, "busiest": rest(busiest)}})
     }
 
     /// A call site, of which each rank calls the function 100 times.

@@ -197,6 +197,54 @@ fn otf2_has_the_calls_and_the_messages() {
     assert!(depth.values().all(Vec::is_empty), "{depth:?}");
 }
 
+/// Python's own SQLite finds the calls that the call counter has counted, and the messages of the JSON; the causes of each wait
+/// add up to it.
+#[test]
+fn a_database_has_the_calls_and_the_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    traced(&folder, 3, &["mpi_trace", "call_counter"], &["random", "6", "3"]);
+    printed(folder.path(), &["--to", "sqlite", "-o", "run.sqlite"]);
+    let program = r#"
+import json, sqlite3
+ask = lambda words: sqlite3.connect("run.sqlite").execute(words).fetchall()
+print(json.dumps({
+    "calls": dict(ask("select function, count(*) from calls group by function")),
+    "messages": ask("""
+        select one.rank, other.rank, messages.tag, bytes, count(*) from messages
+        join calls as sent on sent.call = sent_in join calls as received on received.call = received_in
+        join processes as one on one.process = sent.process join processes as other on other.process = received.process
+        group by 1, 2, 3, 4
+    """),
+    "wrong": ask("""
+        select wait, waits.time, sum(wait_causes.time) from waits left join wait_causes using (wait)
+        group by wait having abs(waits.time - ifnull(sum(wait_causes.time), 0)) > 1e-6 * waits.time
+    """),
+    "waiting": ask("select waiting, (select sum(time) from waits) from run"),
+}))
+"#;
+    let mut python = limited("python3");
+    let outcome = Outcome::of(python.args(["-c", program]).current_dir(folder.path()));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let counted: BTreeMap<String, u64> = counters(&folder.path().join("calls.json"))
+        .into_iter()
+        .filter(|(_, calls)| *calls > 0)
+        .collect();
+    assert_eq!(found["calls"], serde_json::json!(counted));
+    let trace = json(folder.path());
+    let messages = sent(&trace);
+    let messages: Vec<_> = messages
+        .iter()
+        .map(|([from, to, tag, bytes], count)| serde_json::json!([from, to, tag, bytes, count]))
+        .collect();
+    assert_eq!(found["messages"], Value::Array(messages));
+    assert_eq!(found["wrong"], serde_json::json!([]));
+    let waiting = &trace["causes"]["waiting"];
+    assert_eq!(found["waiting"], serde_json::json!([[waiting, waiting]]));
+    let without_a_file = mpi_tool(folder.path(), &["trace", "run", "--to", "sqlite"]);
+    assert_eq!(without_a_file.status, Some(2), "{without_a_file:?}");
+}
+
 /// The functions that a trace has, and its ranks.
 fn functions(folder: &Path) -> (BTreeMap<String, usize>, BTreeSet<String>) {
     let (mut functions, mut ranks) = (BTreeMap::new(), BTreeSet::new());
@@ -291,6 +339,9 @@ fn a_report_tells_of_the_trace() {
         ("  late receiver  MPI_Ssend, ", "% of it for rank 1"),
         ("  collective     MPI_Allreduce, ", "% of it for rank 0"),
         ("critical path: computing ", "%"),
+        // The tree, as `mpi-tool trace` prints it.
+        ("      serialization efficiency ", " %"),
+        ("      transfer efficiency ", " %"),
     ] {
         let is_told = told.lines().any(|line| line.contains(what) && line.contains(whom));
         assert!(is_told, "{what}{whom}: {told}");

@@ -63,6 +63,20 @@ fn beyond(report: &Value) -> Vec<(f64, [Option<u64>; 2])> {
         report["sites"][index - 1][0]["frames"][0]["line"].as_u64()
     };
     let rows = segments["rows"].as_array().unwrap().iter().map(|row| {
+        if let Some(times) = row["by_rank"].as_array() {
+            let times: Vec<u64> = times.iter().map(|time| time.as_u64().unwrap()).collect();
+            assert_eq!(times.len() as f64, ranks);
+            assert_eq!(times.iter().sum::<u64>(), row["time"]["sum"]);
+            for rank in ["least", "most"] {
+                let at = row["time"][format!("{rank}_rank")].as_u64().unwrap() as usize;
+                // A rank without the segment has no part in what is least.
+                assert!(times[at] == row["time"][rank], "{row}");
+            }
+            assert_eq!(
+                times[report["segments"]["rank"].as_u64().unwrap() as usize],
+                row["busiest"]
+            );
+        }
         let beyond = number(&row["busiest"]) - number(&row["time"]["sum"]) / ranks;
         (beyond, [site(&row["before_site"]), site(&row["after_site"])])
     });
@@ -83,6 +97,12 @@ fn found(program: &str, ranks: u32, late: u32, before: &str, after: &str, calls:
     let slept: f64 = run.stdout.trim().parse().unwrap();
     let report = run.json();
     let (worst, lines) = beyond(&report)[0];
+    let of_ranks = report["segments"]["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["by_rank"].is_array());
+    assert!((1..=8).contains(&of_ranks.count()), "{report:#}");
     assert_eq!(report["segments"]["rank"], late);
     assert_eq!(lines, [Some(line(before)), Some(line(after))], "{program}: {report:#}");
     let expected = slept * 1e9 * (1.0 - 1.0 / f64::from(ranks));

@@ -10,8 +10,8 @@ use super::report::Written;
 use crate::AnyLog;
 use crate::host::output::say;
 use crate::host::report::Scope;
-use crate::kit::gather::gather;
-use crate::kit::log::{LogReport, MergedLog, Rows};
+use crate::kit::gather::gather_log;
+use crate::kit::log::{LogReport, Rows};
 
 /// A tool's log, and what reports it.
 #[doc(hidden)]
@@ -44,7 +44,7 @@ impl Level {
         let own = log.merged(self.known_rank().unwrap_or(0));
         let added = own.added();
         let fingerprint = self.fingerprint(log.columns().len());
-        let merged = gather(&fingerprint, own, MergedLog::add)?;
+        let merged = gather_log(&fingerprint, own)?;
         prepared_log.rows.store(added, Relaxed);
         prepared_log.merged.store(true, Relaxed);
         if let Some(merged) = merged {

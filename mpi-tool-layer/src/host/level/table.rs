@@ -73,7 +73,7 @@ impl Level {
         let reported = own.events();
         let columns = table.parts().len() + 16 * table.measures().len();
         let renumbered = Renumbered::of(table);
-        let merged = gather(&self.fingerprint(columns), own, |all, other| {
+        let merged = gather(&self.fingerprint(columns), own, renumbered, |all, other| {
             all.add(other, renumbered, |key| table.coarse(key));
         })?;
         prepared_table.reported.store(reported, Relaxed);

@@ -197,3 +197,48 @@ fn phases_are_added_over_the_ranks_that_have_them() {
     let expected = HostBalance { within: 1.0, between: 0.75 };
     assert_eq!((all.phases[&2].balance(), all.phases[&3].balance()), (Some(expected), None));
 }
+
+/// Three ranks, each of which numbers its sites in another way. Rank 0 has most useful time: 1,000, and the others 990 and 980. By
+/// hand: it computes 60 from 100 to 200, where the mean of all is 30, and 5 from 200 to 100, where that is 25. Rank 2 does not have
+/// the first segment, and has one of its own.
+#[test]
+fn each_rank_answers_for_its_own_segments() {
+    let rank = |rank: u64, offsets: &[u64], times: &[(u32, u32, u64)]| {
+        let mut table = of_rank(rank, offsets, b"id");
+        for (before, after, time) in times {
+            table.segments.add_time([9, *before, 9, *after, 0], *time, rank);
+        }
+        table
+    };
+    let ranks = [
+        rank(0, &[100, 200], &[(1, 2, 60), (2, 1, 5)]),
+        rank(1, &[300, 200, 100], &[(3, 2, 30), (2, 3, 40)]),
+        rank(2, &[200, 100, 400], &[(1, 2, 30), (3, 0, 7)]),
+    ];
+    let mut all = ranks[2].clone();
+    all.add(ranks[1].clone(), SITE, coarsen);
+    all.add(ranks[0].clone(), SITE, coarsen);
+    assert_eq!(all.times.useful.most.rank, 0);
+    let question = all.question().unwrap();
+    // It is as a message.
+    let question = Merged::from_bytes(&question.to_bytes()).unwrap();
+    assert_eq!((question.segments.all.len(), question.sites.len()), (1, 2));
+    let answer = |rank: usize| {
+        let own = ranks[rank].only_segments();
+        question.clone().answer(own, rank as u64, SITE)
+    };
+    let answers: Vec<Vec<u64>> = (0..3).map(answer).collect();
+    assert_eq!(answers, [[0, 60], [1, 30], [2, 0]]);
+    let mut without = all.clone();
+    without.take_answers(&[answers[0].clone(), answers[1].clone()].concat());
+    assert!(without.segments.by_rank.is_empty());
+    let mixed = [answers[2].clone(), answers[0].clone(), answers[1].clone()].concat();
+    all.take_answers(&mixed);
+    let site = |offset: u64| {
+        let found = all.sites.iter().position(|places| places[0].1 == offset);
+        found.unwrap() as u32 + 1
+    };
+    let key = [9, site(100), 9, site(200), 0];
+    assert_eq!(all.segments.by_rank, BTreeMap::from([(key, vec![60, 30, 0])]));
+    assert_eq!(ranks[0].question(), None);
+}

@@ -10,9 +10,10 @@ use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::advice::preemptions;
-use super::matching::{Known, Site, Sites};
+use super::matching::{self, Known, Site, Sites};
 use super::phases::title;
 use super::read::Run;
+use super::segments::{self, Whose};
 use super::symbols::Symbols;
 use super::{By, What, frames, lines};
 use crate::cli::To;
@@ -33,6 +34,11 @@ pub(super) struct Comparison {
     /// The longest wall time of a rank, and the ranks' mean time in MPI and outside of it.
     run: Vec<Item>,
     sites: Vec<Item>,
+    /// Code between two calls; `None` where not all reports tell of it.
+    segments: Option<Vec<Item>>,
+    /// The first report that does not, if others do.
+    #[serde(skip)]
+    without_segments: Option<String>,
     phases: Vec<Item>,
     ranks: Vec<Item>,
 }
@@ -104,46 +110,66 @@ impl Comparison {
         let count = [before.len(), after.len()];
         let preemptions = before.iter().chain(after).filter_map(|run| preemptions(&run.table));
         let judge = Judge::new(count, preemptions.map(|(_, rate)| rate).fold(0.0, f64::max));
-        let mut sites = Sites::new(count.to_vec());
+        let (mut sites, mut between) = (Sites::new(count.to_vec()), Sites::new(count.to_vec()));
+        let mut without_segments = None;
         for (side, runs) in [before, after].into_iter().enumerate() {
             for (run, number) in runs.iter().zip(0..) {
+                let is_broken = || format!("{} is not as a report should be", run.name);
                 let frames = frames(&run.table, symbols);
                 sites.add(side, number, Site::of_run(run, &frames)?);
+                let segments = segments::of_run(&run.table, &frames, Whose::Mean);
+                match segments.with_context(is_broken)? {
+                    Some(segments) => between.add(side, number, segments),
+                    None => _ = without_segments.get_or_insert(&run.name),
+                }
             }
         }
+        let has_segments = all.iter().any(|run| run.table.segments.is_some());
         let run_items = Self::run_items(before, after);
         let wall = run_items.first().map_or(0.0, |item| item.mean_before);
-        let mut sites: Vec<_> = sites.into_known().map(Item::of_site).collect();
-        let scatter = judge.scatter(&sites);
-        let tests = sites.len() + 1;
-        let judged = |(mut item, noise): (Item, Noise)| {
-            item.is_judged = judge.can_judge(noise);
-            (item.interval, item.verdict) = judge.judge(&item, noise, scatter, wall, tests);
-            item
-        };
+        let known: Vec<Known> = sites.into_known().collect();
+        let names: Vec<_> = known.iter().map(|of| of.site.name()).collect();
+        let mut sites: Vec<_> = known.into_iter().zip(names).map(Item::of_site).collect();
         sites.sort_by(|one, other| one.0.name.cmp(&other.0.name));
-        let mut sites: Vec<Item> = sites.into_iter().map(judged).collect();
+        let segments = without_segments.is_none().then(|| {
+            let known: Vec<Known> = between.into_known().collect();
+            let names = matching::between(&known);
+            let mut segments: Vec<_> = known.into_iter().zip(names).map(Item::of_site).collect();
+            segments.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+            segments
+        });
+        // What takes little in both cannot change by much, so it is not judged.
+        let is_worth = |(item, _): &&(Item, Noise)| {
+            item.mean_before.max(item.mean_after) >= judge::WORTH * wall
+        };
+        let tests = sites.iter().chain(segments.iter().flatten()).filter(is_worth).count() + 1;
         let by_change = |one: &Item, other: &Item| {
             let kind = |item: &Item| (item.verdict.is_change(), item.is_judged);
             let (much, more) = (one.difference().abs(), other.difference().abs());
             kind(other).cmp(&kind(one)).then(more.total_cmp(&much))
         };
-        sites.sort_by(by_change);
-        let run: Vec<Item> =
-            run_items.into_iter().map(|item| judged((item, Noise::OfRun))).collect();
-        let mut phases: Vec<Item> = Self::phases(before, after)?
-            .into_iter()
-            .map(|item| judged((item, Noise::Unknown)))
-            .collect();
-        phases.sort_by(by_change);
-        let mut ranks: Vec<Item> = Self::ranks(before, after)
-            .into_iter()
-            .map(|item| judged((item, Noise::Unknown)))
-            .collect();
-        ranks.sort_by(by_change);
-        let changed = [&run, &sites, &phases, &ranks]
-            .iter()
-            .any(|items| items.iter().any(|item| item.verdict.is_change()));
+        let judged = |items: Vec<(Item, Noise)>| -> Vec<Item> {
+            let scatter = judge.scatter(&items);
+            let judged = items.into_iter().map(|(mut item, noise)| {
+                item.is_judged = judge.can_judge(noise);
+                (item.interval, item.verdict) = judge.judge(&item, noise, scatter, wall, tests);
+                item
+            });
+            judged.collect()
+        };
+        let sorted = |items: Vec<(Item, Noise)>| {
+            let mut items = judged(items);
+            items.sort_by(by_change);
+            items
+        };
+        let all_with = |noise: Noise| move |item: Item| (item, noise);
+        let run = judged(run_items.into_iter().map(all_with(Noise::OfRun)).collect());
+        let (sites, segments) = (sorted(sites), segments.map(sorted));
+        let unknown = all_with(Noise::Unknown);
+        let phases = sorted(Self::phases(before, after)?.into_iter().map(unknown).collect());
+        let ranks = sorted(Self::ranks(before, after).into_iter().map(unknown).collect());
+        let lists = [&run, &sites, &phases, &ranks].into_iter().chain(&segments);
+        let changed = lists.flatten().any(|item| item.verdict.is_change());
         let side = |runs: &[Run]| Side {
             files: runs.iter().map(|run| run.name.clone()).collect(),
             ranks: runs.first().and_then(|run| run.table.ranks),
@@ -157,12 +183,14 @@ impl Comparison {
             rule: judge.rule(),
             run,
             sites,
+            segments,
+            without_segments: without_segments.filter(|_| has_segments).cloned(),
             phases,
             ranks,
         })
     }
 
-    /// Is the run, or a call site, slower by more than this part? Only what is called a change counts.
+    /// Is the run, a call site, or a segment slower by more than this part? Only what is called a change counts.
     pub(super) fn is_slower(&self, part: f64) -> bool {
         let wall = self.run.first().map_or(0.0, |item| item.mean_before);
         let is_slower = |item: &Item| {
@@ -171,7 +199,8 @@ impl Comparison {
                 && enough
                 && item.difference() >= wall * judge::WORTH
         };
-        self.run.iter().take(1).chain(&self.sites).any(is_slower)
+        let segments = self.segments.iter().flatten();
+        self.run.iter().take(1).chain(&self.sites).chain(segments).any(is_slower)
     }
 
     /// Writes the comparison.
@@ -181,7 +210,7 @@ impl Comparison {
             To::Json => show::json(out, self)?,
             To::Csv => show::csv(out, self)?,
             To::Html => page::write(out, self)?,
-            To::Sqlite | To::Talp | To::Folded | To::Sarif => {
+            To::Sqlite | To::Talp | To::Folded | To::Pprof | To::Hatchet | To::Sarif => {
                 bail!("a comparison is printed as text, json, csv or html")
             }
         }
@@ -242,14 +271,17 @@ impl Comparison {
 }
 
 impl Item {
-    /// A call site of both sides, with what is known of its noise.
-    fn of_site(known: Known) -> (Self, Noise) {
+    /// A call site or a segment of both sides, with what is known of its noise.
+    fn of_site((known, name): (Known, String)) -> (Self, Noise) {
         let Known { site, seconds, noise, fewest, .. } = known;
         let noise = Noise::OfCalls { variance: noise, calls: fewest };
         let mut sides = seconds.into_iter();
         let values = [(); 2].map(|()| sides.next().unwrap_or_default());
-        let function = site.calls.first().map(|call| call.function.clone());
-        (Self::new(site.name(), function, values), noise)
+        let function = match &site.calls[..] {
+            [call] => Some(call.function.clone()),
+            _ => None,
+        };
+        (Self::new(name, function, values), noise)
     }
 
     /// Something with a value of each run; not judged yet.

@@ -7,15 +7,24 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::html::document;
-use super::show::{in_words, interval, seconds, side, signed};
+use super::super::html::overview::capital;
+use super::show::{in_words, interval, seconds, side, signed, without_segments};
 use super::{Comparison, Item};
 
 /// So many call sites, phases and ranks have a line each.
 const SHOWN: usize = 200;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison) -> Result<()> {
-    let Comparison { tool, before, after, changed, rule, run, sites, phases, ranks, .. } =
-        comparison;
+    let Comparison {
+        tool, before, after, changed, rule, run, sites, segments, phases, ranks, ..
+    } = comparison;
+    let segments = segments.as_deref().unwrap_or_default();
+    let lists = [
+        ("sites", "Call sites", &sites[..]),
+        ("segments", "Code between two calls", segments),
+        ("phases", "Phases", phases),
+        ("ranks", "Ranks, time in MPI", ranks),
+    ];
     let title = format!("{tool}: what has changed");
     let body = html! {
         h1 { (title) }
@@ -24,13 +33,14 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison) -> Result<()> 
             h2 { "What has changed" }
             ul.advice {
                 @if !changed { li { "No change beyond noise." } }
-                @for item in run.iter().chain(sites.iter().filter(|site| site.verdict.is_change()).take(5)) {
+                @for item in run.iter().chain(changes(sites)).chain(changes(segments)) {
                     li { (in_words(item)) "." }
                 }
+                @if let Some(words) = without_segments(comparison) { li { (capital(&words)) "." } }
             }
             p { small { "Rule: " (rule) "." } }
         }
-        @for (id, name, items) in [("sites", "Call sites", sites), ("phases", "Phases", phases), ("ranks", "Ranks, time in MPI", ranks)] {
+        @for (id, name, items) in lists {
             @if !items.is_empty() {
                 section #(id) aria-label=(name) { h2 { (name) } (table(name, items)) }
             }
@@ -39,6 +49,11 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison) -> Result<()> 
     };
     out.write_all(document(&title, &body, &json!(comparison)).as_bytes())?;
     Ok(())
+}
+
+/// The first changes of a list.
+fn changes(items: &[Item]) -> impl Iterator<Item = &Item> {
+    items.iter().filter(|item| item.verdict.is_change()).take(5)
 }
 
 fn table(name: &str, items: &[Item]) -> Markup {

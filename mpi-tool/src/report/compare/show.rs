@@ -8,9 +8,14 @@ use serde_json::json;
 use super::{Comparison, Item, Side};
 use crate::cli::PRINTS_ALL;
 
+/// So many segments are told of, also if fewer have changed.
+const SEGMENTS: usize = 5;
+
 /// For people: what has changed first. `top` lines, or all if that is 0.
 pub(super) fn text(out: &mut dyn Write, comparison: &Comparison, top: usize) -> Result<()> {
-    let Comparison { before, after, run, sites, phases, ranks, rule, tool, .. } = comparison;
+    let Comparison { before, after, run, sites, segments, phases, ranks, rule, tool, .. } =
+        comparison;
+    let segments = segments.as_deref().unwrap_or_default();
     writeln!(out, "# {tool}: {} compared with {}", side(after), side(before))?;
     if before.ranks != after.ranks {
         writeln!(out, "the sides have different numbers of ranks: times are means of the ranks")?;
@@ -20,9 +25,9 @@ pub(super) fn text(out: &mut dyn Write, comparison: &Comparison, top: usize) -> 
     }
     let count = |items: &[Item]| items.iter().filter(|item| item.verdict.is_change()).count();
     if comparison.changed {
-        let [sites, phases, ranks] = [sites, phases, ranks].map(|items| count(items));
-        write!(out, "changed beyond noise: {sites} call sites")?;
-        for (number, what) in [(phases, "phases"), (ranks, "ranks")] {
+        let [segments, phases, ranks] = [segments, phases, ranks].map(count);
+        write!(out, "changed beyond noise: {} call sites", count(sites))?;
+        for (number, what) in [(segments, "segments"), (phases, "phases"), (ranks, "ranks")] {
             if number > 0 {
                 write!(out, ", {number} {what}")?;
             }
@@ -32,15 +37,25 @@ pub(super) fn text(out: &mut dyn Write, comparison: &Comparison, top: usize) -> 
         writeln!(out, "no change beyond noise")?;
     }
     writeln!(out, "({rule})")?;
-    for (items, what) in [(sites, "what, where"), (phases, "phase"), (ranks, "rank, time in MPI")] {
+    if let Some(words) = without_segments(comparison) {
+        writeln!(out, "{words}")?;
+    }
+    let lists = [
+        (&sites[..], "what, where"),
+        (segments, "code"),
+        (phases, "phase"),
+        (ranks, "rank, time in MPI"),
+    ];
+    for (items, what) in lists {
         if items.is_empty() {
             continue;
         }
-        // Ranks and phases are only told of where they have changed.
-        let shown = match (what == "what, where", top) {
-            (true, 0) => items.len(),
-            (true, top) => top.min(items.len()),
-            (false, _) => count(items).min(10),
+        // Ranks and phases are only told of where they have changed, and so are segments, but for a few.
+        let shown = match (what, top) {
+            ("what, where" | "code", 0) => items.len(),
+            ("what, where", top) => top.min(items.len()),
+            ("code", top) => count(items).max(SEGMENTS).min(top).min(items.len()),
+            _ => count(items).min(10),
         };
         if shown == 0 {
             continue;
@@ -89,8 +104,16 @@ pub(super) fn csv(out: &mut dyn Write, comparison: &Comparison) -> Result<()> {
         "verdict",
     ];
     csv.write_record(header)?;
-    let Comparison { run, sites, phases, ranks, .. } = comparison;
-    for (what, items) in [("run", run), ("site", sites), ("phase", phases), ("rank", ranks)] {
+    let Comparison { run, sites, segments, phases, ranks, .. } = comparison;
+    let segments = segments.as_deref().unwrap_or_default();
+    let lists = [
+        ("run", &run[..]),
+        ("site", sites),
+        ("segment", segments),
+        ("phase", phases),
+        ("rank", ranks),
+    ];
+    for (what, items) in lists {
         for item in items {
             let number =
                 |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
@@ -109,6 +132,15 @@ pub(super) fn csv(out: &mut dyn Write, comparison: &Comparison) -> Result<()> {
     }
     csv.flush()?;
     Ok(())
+}
+
+/// Why nothing is said of segments, though some reports tell of them.
+pub(super) fn without_segments(comparison: &Comparison) -> Option<String> {
+    let name = comparison.without_segments.as_ref()?;
+    Some(format!(
+        "{name} has no segments, so it is unknown which code between calls has changed (an earlier version of the tool wrote it, \
+         or MPI_TOOL_MPI_PROFILE_SEGMENTS=0 was set)"
+    ))
 }
 
 /// The runs of a side, in words.

@@ -4,31 +4,24 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use super::super::read::Run;
 use super::super::symbols::Frame;
-use super::super::{By, Key, What, lines_of};
+use super::stacks;
 
 /// Writes one line for each stack. Its number is the sum over all ranks of the nanoseconds in the function; where nobody has
 /// measured time, of the calls.
 pub(in super::super) fn write(out: &mut dyn Write, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
     let Run { name, table, .. } = run;
     let time = table.measures.iter().position(|measure| measure.is_time());
-    let lines = lines_of(table, By::Site, frames)
-        .with_context(|| format!("{name} is not as a report should be"))?;
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    for (Key { function, what }, line) in &lines {
+    for (steps, line) in stacks::of_calls(run, frames)? {
         let number = match time {
             Some(at) => line.measures.get(at).map_or(0, |sums| sums.sum),
             None => line.events,
         };
-        let callers: &[Frame] = match what {
-            What::Site(site) => frames.get(*site).map_or(&[], Vec::as_slice),
-            _ => &[],
-        };
-        let callers = callers.iter().rev().map(|frame| word(&frame.short()));
-        let stack: Vec<String> = callers.chain([word(function)]).collect();
+        let stack: Vec<String> = steps.iter().map(|step| word(&step.short)).collect();
         let sum = stacks.entry(stack.join(";")).or_default();
         *sum = sum.saturating_add(number);
     }

@@ -16,16 +16,29 @@ use super::super::symbols::Frame;
 /// The names of the lists that become tables.
 const LISTS: [&str; 7] = ["rows", "hosts", "communicators", "measures", "keys", "matrix", "phases"];
 
+/// Writes the database of a report.
+pub(in super::super) fn write(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
+    database(path, |connection| fill(connection, run, frames))
+}
+
 /// Writes a database in place of the file, if there is one. A device or a pipe stays: a database cannot be written to it, and
 /// must not take its place.
-pub(in super::super) fn write(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
+pub(crate) fn database(path: &Path, fill: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         bail!("{}: a database is a file of its own, and this is no regular file", path.display());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     // It gets its name when it is complete.
     let unfinished = tempfile_in(folder.unwrap_or(Path::new(".")));
-    let result = fill(&unfinished, run, frames).and_then(|()| Ok(fs::rename(&unfinished, path)?));
+    let filled = || -> Result<()> {
+        let mut connection = Connection::open(&unfinished)?;
+        let transaction = connection.transaction()?;
+        fill(&transaction)?;
+        transaction.commit()?;
+        drop(connection);
+        Ok(fs::rename(&unfinished, path)?)
+    };
+    let result = filled();
     if result.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
@@ -37,9 +50,7 @@ fn tempfile_in(folder: &Path) -> std::path::PathBuf {
     folder.join(format!(".mpi-tool.{}.part", std::process::id()))
 }
 
-fn fill(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
-    let mut connection = Connection::open(path)?;
-    let transaction = connection.transaction()?;
+fn fill(connection: &Connection, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
     let report = &run.value;
     let mut single = Map::new();
     for (name, value) in report.as_object().into_iter().flatten() {
@@ -50,13 +61,13 @@ fn fill(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
     if let Some(Value::Object(segments)) = single.get_mut("segments") {
         segments.remove("rows");
     }
-    insert(&transaction, "report", &[flattened(&Value::Object(single))])?;
+    insert(connection, "report", &[flattened(&Value::Object(single))])?;
     let segments = ("segments", &report["segments"]["rows"]);
     for (name, list) in LISTS.iter().map(|name| (*name, &report[*name])).chain([segments]) {
         let rows = list.as_array().into_iter().flatten().map(flattened);
         let rows: Vec<_> =
             rows.enumerate().map(|(index, row)| numbered("number", index, row)).collect();
-        insert(&transaction, name, &rows)?;
+        insert(connection, name, &rows)?;
     }
     let mut places = Vec::new();
     for (site, frames) in frames.iter().enumerate() {
@@ -66,7 +77,7 @@ fn fill(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
             places.push(numbered("site", site, numbered("depth", depth, row)));
         }
     }
-    insert(&transaction, "sites", &places)?;
+    insert(connection, "sites", &places)?;
     let mut ranks = Vec::new();
     for host in &run.table.hosts {
         let Some(of) = &host.by_rank else { continue };
@@ -79,9 +90,7 @@ fn fill(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
             ]);
         }
     }
-    insert(&transaction, "ranks", &ranks)?;
-    transaction.commit()?;
-    Ok(())
+    insert(connection, "ranks", &ranks)
 }
 
 type Row = Vec<(String, Field)>;

@@ -65,6 +65,56 @@ pub(super) fn shares(ranks: &[(u64, f64)]) -> Markup {
     }
 }
 
+/// A strip has at most so many steps: of more ranks, neighbours share one.
+const STEPS: usize = 1024;
+
+/// The times of ranks in nanoseconds, by rank: a staircase from 0 to the longest, with a line for the mean.
+pub(super) fn strip(times: &[f64], mean: f64, what: &str) -> Markup {
+    let ranked = || times.iter().copied().enumerate();
+    let most = ranked().rev().max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let least = ranked().min_by(|(_, one), (_, other)| one.total_cmp(other));
+    let (Some((most_rank, most)), Some((least_rank, least))) = (most, least) else {
+        return html! {};
+    };
+    // In thousandths: a pixel or less.
+    let height = |time: f64| 1000 - (time / most.max(1.0) * 1000.0).round() as i64;
+    let together = times.len().div_ceil(STEPS);
+    let steps: Vec<f64> =
+        times.chunks(together).map(|chunk| chunk.iter().copied().fold(0.0, f64::max)).collect();
+    let (mut path, mut last) = ("M0 1000".to_owned(), None);
+    for (position, height) in steps.iter().map(|time| height(*time)).enumerate() {
+        if last != Some(height) {
+            path += &format!("H{position}V{height}");
+            last = Some(height);
+        }
+    }
+    path += &format!("H{}V1000Z", steps.len());
+    let seconds = |time: f64| format!("{:.6} s", time / 1e9);
+    html! {
+        figure {
+            svg.strip viewBox=(format!("0 0 {} 1000", steps.len())) preserveAspectRatio="none" role="img" aria-label=(what) {
+                path.part d=(path) {}
+                line.mean x1="0" x2=(steps.len()) y1=(height(mean)) y2=(height(mean)) vector-effect="non-scaling-stroke" {}
+            }
+            figcaption {
+                "Ranks 0 to " (times.len() - 1) " from left to right, from 0 to " (seconds(most)) " (rank " (most_rank)
+                "); the line is the mean, " (seconds(mean)) ". Rank " (least_rank) " takes least, " (seconds(least)) "."
+                @if together > 1 { " A step is the longest of " (together) " ranks." }
+            }
+            @if times.len() <= EACH {
+                table.bars {
+                    thead { tr { th scope="col" { "rank" } th scope="col" { "computes" } th scope="col" aria-hidden="true" {} } }
+                    tbody {
+                        @for (rank, time) in ranked() {
+                            tr { th scope="row" { (rank) } td { (seconds(time)) } td { (gauge(time / most.max(1.0))) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Points whose coordinates are more than 0, with logarithms on both axes.
 pub(super) fn logarithmic(points: &[(f64, f64)], across: &str, up: &str) -> Markup {
     let points: Vec<_> = points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0).copied().collect();
@@ -270,6 +320,25 @@ mod tests {
             assert!(picture.contains(place), "{picture}");
         }
         assert_eq!(picture.matches("<circle").count(), 3);
+    }
+
+    /// A quarter, all and a half of 2 s: one path, by rank.
+    #[test]
+    fn a_strip_has_a_step_for_each_rank() {
+        let picture = strip(&[0.5e9, 2e9, 2e9, 1e9], 1.375e9, "it").into_string();
+        assert!(picture.contains("M0 1000H0V750H1V0H3V500H4V1000Z"), "{picture}");
+        assert!(
+            picture.contains("2.000000 s (rank 1)")
+                && picture.contains("Rank 0 takes least, 0.500000 s"),
+            "{picture}"
+        );
+        assert!(picture.contains("y1=\"313\"") || picture.contains("y1=\"312\""), "{picture}");
+        // Of many ranks, each peak is there.
+        let mut many = vec![1e9; 5000];
+        many[4321] = 4e9;
+        let picture = strip(&many, 1e9, "it").into_string();
+        assert!(picture.contains("M0 1000H0V750H864V0H865V750H1000V1000Z"), "{picture}");
+        assert!(picture.contains("A step is the longest of 5 ranks."), "{picture}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub(crate) mod chart;
 pub(super) mod overview;
+mod segments;
 mod source;
 mod tables;
 
@@ -48,6 +49,7 @@ pub(super) fn write(out: &mut dyn Write, run: Run, symbols: &mut Symbols) -> Res
         ),
         ("run", "Run and machine", overview::run(&table)),
         ("efficiency", "Efficiency", overview::efficiency(&table)),
+        ("segments", "Code that computes longer on some ranks", segments::worst(&table, &frames)),
         ("ranks", "Share of MPI over ranks", overview::ranks(&table)),
         ("timeline", "When ranks are in MPI", tables::timeline(&table)),
         ("sites", "Call sites", tables::sites(&table, &frames).with_context(is_broken)?),

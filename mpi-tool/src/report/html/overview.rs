@@ -13,7 +13,7 @@ use super::super::{By, Efficiency, Table, lines};
 use super::{chart, percent, seconds};
 
 /// Whose report it is.
-pub(super) fn whose(table: &Table) -> String {
+pub(in super::super) fn whose(table: &Table) -> String {
     let events = &table.events;
     match (table.complete, table.ranks, table.rank) {
         (true, Some(1), _) => format!("{events} of 1 rank"),

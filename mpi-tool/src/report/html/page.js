@@ -57,9 +57,14 @@
     if (!section) return;
     const data = JSON.parse(written, exact);
     const single = {};
-    for (const [name, value] of Object.entries(data)) {
+    const lists = Object.entries(data);
+    if (Array.isArray(data.segments?.rows)) {
+      const { rows, ...others } = data.segments;
+      lists.splice(lists.findIndex(([name]) => name === "segments"), 1, ["segments", rows], ["", others]);
+    }
+    for (const [name, value] of lists) {
       if (!Array.isArray(value)) {
-        single[name] = value;
+        single[name || "segments"] = value;
         continue;
       }
       const lines = value.map((item, index) =>

@@ -332,7 +332,7 @@ pub(super) fn files(table: &Table) -> Result<Markup> {
 }
 
 /// What a user does for a section that the report has no data for.
-fn missing(what_to_do: &str) -> Markup {
+pub(super) fn missing(what_to_do: &str) -> Markup {
     html! { p { "Not in this report: " (what_to_do) "." } }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::super::matching::{Call, Known, Loose, Site, Sites};
+use super::super::frames;
+use super::super::matching::{self, Call, Known, Loose, Site, Sites};
 use super::super::read::Run;
+use super::super::segments::{self, Whose};
 use super::super::symbols::Symbols;
-use super::super::{frames, segments};
 use super::input::{Clock, Input};
 use super::{Certainty, Group};
 
@@ -85,7 +86,9 @@ pub(super) fn of(
                 of_run.retain(|site| !is_start(site));
             }
             sites.add(side, number, of_run);
-            match (segments::of_busiest(&run.table, &frames), &mut between) {
+            let of_segments = segments::of_run(&run.table, &frames, Whose::Busiest);
+            let is_broken = || format!("{} is not as a report should be", input.name);
+            match (of_segments.with_context(is_broken)?, &mut between) {
                 (Some(of_run), Some(between)) => between.add(side, number, of_run),
                 (None, Some(_)) => {
                     notes.push(format!(
@@ -104,19 +107,9 @@ pub(super) fn of(
             .push(format!("{name} has no call sites: its calls are known by their functions only"));
     }
     Ok(Grown {
-        sites: Some(grown(groups, sites, |site, _| site.name())?),
-        segments: between.map(|between| grown(groups, between, between_calls)).transpose()?,
+        sites: Some(grown(groups, sites, |all| all.iter().map(|of| of.site.name()).collect())?),
+        segments: between.map(|of| grown(groups, of, matching::between)).transpose()?,
     })
-}
-
-/// The name of a segment.
-fn between_calls(site: &Site, has_callers: bool) -> String {
-    match &site.calls[..] {
-        [before, after] => {
-            format!("between {} and {}", before.at(has_callers), after.at(has_callers))
-        }
-        _ => "code that belongs to no segment".to_owned(),
-    }
 }
 
 /// The shares of a site, of each run of each number of ranks.
@@ -129,19 +122,17 @@ fn shares(known: &Known, groups: &[Group]) -> Vec<Vec<f64>> {
 }
 
 /// What has grown most first.
-fn grown(groups: &[Group], sites: Sites, name: fn(&Site, bool) -> String) -> Result<Vec<Growth>> {
+fn grown(
+    groups: &[Group],
+    sites: Sites,
+    names: fn(&[Known]) -> Vec<String>,
+) -> Result<Vec<Growth>> {
     let all: Vec<Known> = sites.into_known().collect();
-    // Calls in one line may have different callers.
-    let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    for known in &all {
-        *names.entry(name(&known.site, false)).or_default() += 1;
-    }
+    let names = names(&all);
     // What never takes much cannot grow much, so it is not judged.
     let is_worth = |shares: &Vec<f64>| shares.iter().any(|share| *share >= WORTH_SAYING);
     let tests = all.iter().filter(|known| shares(known, groups).iter().any(is_worth)).count();
-    let growth = |known: Known| {
-        let short = name(&known.site, false);
-        let is_only = names.get(&short) == Some(&1);
+    let growth = |(known, name): (Known, String)| {
         let of_all = shares(&known, groups);
         let chosen = |values: &[Vec<f64>]| -> Vec<f64> {
             let of = values.iter().zip(groups);
@@ -154,14 +145,14 @@ fn grown(groups: &[Group], sites: Sites, name: fn(&Site, bool) -> String) -> Res
             _ => Certainty::Unknown,
         };
         Growth {
-            name: if is_only { short } else { name(&known.site, true) },
+            name,
             growth: ends.1.unwrap_or(0.0) - ends.0.unwrap_or(0.0),
             seconds: chosen(&known.seconds),
             shares,
             noise,
         }
     };
-    let mut all: Vec<Growth> = all.into_iter().map(growth).collect();
+    let mut all: Vec<Growth> = all.into_iter().zip(names).map(growth).collect();
     if let Some(broken) = all.iter().find(|growth| !growth.growth.is_finite()) {
         bail!(
             "{} has no time that is a number: a report is not as a report should be",

@@ -39,6 +39,40 @@ pub(in crate::trace) enum Activity {
     Missing(Reason),
 }
 
+/// An activity as other programs read it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::trace) struct Described {
+    pub(in crate::trace) kind: &'static str,
+    /// Computing: the calls that it is between.
+    pub(in crate::trace) before: Option<SpotNumber>,
+    pub(in crate::trace) after: Option<SpotNumber>,
+    /// The call that the rank is in.
+    pub(in crate::trace) call: Option<SpotNumber>,
+    /// Why the cause is not known.
+    pub(in crate::trace) why: Option<&'static str>,
+}
+
+impl Activity {
+    pub(in crate::trace) fn described(self) -> Described {
+        let none = Described::default();
+        match self {
+            Self::Computing { before, after } => {
+                Described { kind: "computing", before, after, ..none }
+            }
+            Self::Transfer(call) => Described { kind: "transfer", call: Some(call), ..none },
+            Self::Files(call) => Described { kind: "files", call: Some(call), ..none },
+            Self::StartUp => Described { kind: "start-up", ..none },
+            Self::Unjudged(call) => {
+                let why = Some("the trace does not say for whom the call waits");
+                Described { kind: "unknown", call: Some(call), why, ..none }
+            }
+            Self::Missing(reason) => {
+                Described { kind: "unknown", why: Some(reason.text()), ..none }
+            }
+        }
+    }
+}
+
 /// Why nobody knows what a rank does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::trace) enum Reason {

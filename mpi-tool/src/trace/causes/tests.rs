@@ -23,7 +23,7 @@ fn found_within(trace: Trace, free: usize) -> Found {
     let operations = waits::operations(&trace);
     let waits = waits::of_operations(&trace, &messages, &operations);
     let lines = Lines::of(&trace, &messages, &operations, &waits);
-    let causes = Causes::within(&trace, &messages, &operations, &waits, free);
+    let causes = Causes::within(&trace, &messages, &operations, &waits, free, |_, _| {});
     Found { trace, waits, lines, causes }
 }
 

@@ -195,6 +195,8 @@ pub(super) fn of_run(
         site(calls.into(), times, counts[0].min(counts[1]) as f64 / ranks)
     });
     let Elsewhere { sum, busiest } = *elsewhere;
+    // It is less than nothing where several threads compute at the same time: that is no time to compare by.
+    let sum = if whose == Whose::Mean { sum.max(0.0) } else { sum };
     let elsewhere = site(Vec::new(), Times { sum, busiest }, 0.0);
     Ok(Some(between.chain([elsewhere]).collect()))
 }
@@ -462,6 +464,22 @@ mod tests {
             .map(|row| row["beyond"].as_f64().unwrap())
             .sum();
         assert!((beyond - 1.95e9).abs() < 1.0, "{beyond}");
+    }
+
+    /// Threads that compute at the same time leave less than nothing for what belongs to no segment: 0 in a list and a comparison.
+    #[test]
+    fn less_than_nothing_is_not_told() {
+        let mut table = table();
+        let elsewhere = |sum: f64| Elsewhere { sum, busiest: sum };
+        table.segments.as_mut().unwrap().elsewhere = elsewhere(-100.0);
+        let frames = frames(&table, &mut Symbols::default());
+        let mut out = Vec::new();
+        list::write(&mut out, &table, &frames, Format::Text, (1, "")).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("\n  0.000000 s     0.0 %   0.000000 s  "), "{text}");
+        table.segments.as_mut().unwrap().elsewhere = elsewhere(-5e9);
+        let sites = of_run(&table, &frames, Whose::Mean).unwrap().unwrap();
+        assert_eq!(sites.last().unwrap().seconds, 0.0);
     }
 
     /// Two rows are one line: 1 and 2 s of the ranks, and 3 times 0.1 s. Of the third row the report does not say it.

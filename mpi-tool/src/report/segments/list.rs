@@ -113,8 +113,9 @@ fn text(
     writeln!(out, "{:>12} {:>9} {rank:>12} {:>12}  code", "all ranks", "of useful", "beyond mean")?;
     let mut line = |times: Times, name: &str| {
         let [sum, busiest, beyond] = [times.sum, times.busiest, times.beyond(ranks)]
-            .map(|time| format!("{:.6} s", time / 1e9));
-        let part = times.sum / all.sum.max(1.0) * 100.0;
+            .map(|time| format!("{:.6} s", (time / 1e3).round() / 1e6 + 0.0));
+        // Nothing is not less than nothing, which rounding would make of it.
+        let part = (times.sum / all.sum.max(1.0) * 1000.0).round() / 10.0 + 0.0;
         writeln!(out, "{sum:>12} {part:>7.1} % {busiest:>12} {beyond:>12}  {name}")
     };
     let names = Names::of(table, frames, lines);

@@ -285,7 +285,7 @@ impl Report {
             );
         }
         let waiting = match (&self.trace, to, self.matrix) {
-            (Some(trace), ..) => Some(section::of(trace)?),
+            (Some(trace), ..) => Some(section::of(trace, run.table.ranks)?),
             (None, To::Text, None) => section::beside(file, run.table.ranks),
             _ => None,
         };

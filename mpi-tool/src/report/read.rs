@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::{Table, html, matrix, partial, segments, timeline, wait};
+use crate::out::errln;
 
 /// A report that was read.
 #[derive(Debug)]
@@ -41,6 +42,11 @@ impl Run {
     pub(super) fn of(name: String, mut value: Value) -> Result<Self> {
         match value["schema"].as_str() {
             Some("mpi-tool-report/2") => {}
+            Some("mpi-tool-check/1") => {
+                bail!(
+                    "{name} has findings of mpi-check, and no table to print: --to sarif writes them"
+                )
+            }
             Some(other) => {
                 bail!("{name} is a report of schema {other}, which has no table to print")
             }
@@ -76,6 +82,7 @@ pub(super) fn json(path: &Path) -> Result<(String, Value)> {
             return Ok((name, partial::merged(&files)?));
         }
     }
+    say_if_older(path);
     let size = fs::metadata(path).with_context(|| name.clone())?.len();
     if size > MOST_BYTES {
         bail!("{name} has {size} bytes, which is too much for a report");
@@ -85,6 +92,22 @@ pub(super) fn json(path: &Path) -> Result<(String, Value)> {
     let value =
         serde_json::from_str(json).with_context(|| format!("{name} is no report in JSON"))?;
     Ok((name, value))
+}
+
+/// Says that a later run has written to the same file, and has left reports of its ranks only: it was ended before its ranks'
+/// reports could be merged.
+fn say_if_older(path: &Path) {
+    let written = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    let Some(own) = written(path) else { return };
+    let newer = partial::files(path).into_iter().find(|file| written(file) > Some(own));
+    if let Some(newer) = newer {
+        errln!(
+            "mpi-tool: {} is of an earlier run than {} beside it: the later one has left reports of single ranks only; to see those, \
+             move the earlier report away",
+            path.display(),
+            newer.display()
+        );
+    }
 }
 
 /// The report in the folder of a run: the only one with a table there that is of all ranks.

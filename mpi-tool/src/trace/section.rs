@@ -5,22 +5,30 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 
 use super::messages::Messages;
 use super::path::Idle;
 use super::read::{self, Trace};
 use super::waits::WaitKind;
-use super::{Found, causes, text};
+use super::{Found, causes, text, whole};
 use crate::out::errln;
 
 /// So many functions, and so many parts of the critical path.
 const LINES: usize = 5;
 
-/// Of a run folder.
-pub(crate) fn of(folder: &Path) -> Result<String> {
+/// Of a run folder, whose trace is of the report's run.
+pub(crate) fn of(folder: &Path, ranks: Option<u64>) -> Result<String> {
     let (trace, messages) = super::read(&[folder.to_owned()])?;
+    let first = trace.processes.iter().find(|process| process.world == 0);
+    let size = first.and_then(|process| process.size).map(u64::from);
+    if let (Some(size), Some(ranks)) = (size, ranks.filter(|ranks| Some(*ranks) != size)) {
+        bail!(
+            "{}: the trace is of {size} ranks, and the report of {ranks}: they are not of one run",
+            folder.display()
+        );
+    }
     Ok(written(&trace, &messages, folder))
 }
 
@@ -52,8 +60,13 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
     let idle = Idle::of(trace, &waits);
     let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
     let waiting: i64 = waits.iter().map(|wait| wait.time).sum();
-    let mut text = format!(
-        "by the trace in {}, ranks wait for others in {} of {} in MPI\n",
+    let mut text = String::new();
+    for warning in whole::warnings(trace) {
+        let _ = writeln!(text, "{}: {warning}", folder.display());
+    }
+    let _ = writeln!(
+        text,
+        "by the trace in {}, ranks wait for others in {} of {} in MPI",
         folder.display(),
         text::seconds(waiting),
         text::seconds(mpi),

@@ -223,11 +223,31 @@ fn what_is_no_report_is_refused() {
         (b"[]", "is no report of a tool"),
         (b"{\"schema\": 2}", "is no report of a tool"),
         (b"{\"schema\": \"mpi-tool-report/1\", \"counters\": []}", "has no table to print"),
+        (b"{\"schema\": \"mpi-tool-check/1\", \"findings\": []}", "--to sarif writes them"),
         (b"{\"schema\": \"mpi-tool-report/2\"}", "is not as a report should be"),
     ] {
         let said = refused(folder, Some(contents));
         assert!(said.contains(reason), "{said}");
     }
+}
+
+/// A later run that was ended has left reports of its ranks beside the earlier run's.
+#[test]
+fn a_report_of_an_earlier_run_is_told_as_such() {
+    let folder = profiled();
+    let folder = folder.path();
+    let report = || mpi_tool(folder, &["report", "profile.json"]);
+    assert_eq!(report().stderr, "");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    fs::copy(folder.join("profile.json"), folder.join("profile.json.rank1")).unwrap();
+    // Copies keep no times.
+    let outcome = report();
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("is of an earlier run than ./profile.json.rank1")
+            || outcome.stderr.contains("is of an earlier run than profile.json.rank1"),
+        "{outcome:?}"
+    );
 }
 
 /// A real report with something broken in it, in turn: what a person or a full disk may do to it.

@@ -144,7 +144,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
 
 /// What is kept of an operation that is complete: see [`Traffic::complete`].
 ///
-/// A layer whose calls of `MPI_Wait` and `MPI_Waitall` go a [quick way](crate::MpiInterceptionLayer::around_quickly) asks for
+/// A layer whose calls of `MPI_Wait` and `MPI_Waitall` take a [fast path](crate::FastPath) asks for
 /// each of their requests, and leaves the call to [`around`](Traffic::around) only if it does not know all that has arrived:
 ///
 /// ```

@@ -16,7 +16,7 @@ fn report(tool: &str, arguments: &[&str]) -> Value {
         .variable("MPI_TOOL_FORMAT", "json")
         .variable("MPI_TOOL_OUTPUT", path.to_str().unwrap());
     run.run().expect_success(tool);
-    test_support::report(&std::fs::read_to_string(path).unwrap())
+    test_support::schema::report(&std::fs::read_to_string(path).unwrap())
 }
 
 /// Every third send of rank 1 fails, and its error handler is called.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mpi_tool_layer::{
     AnyLog, Call, CallResult, Cell, Clock, Compiled, Files, FunctionClass, FunctionId, Log,
-    MpiInterceptionLayer, PendingRequests, Tool, install_qmpi_layer, received_bytes,
+    MpiInterceptionLayer, PendingRequests, Tool, install_qmpi_layer, received_bytes_at_once,
 };
 
 struct IoLog {
@@ -42,7 +42,7 @@ impl MpiInterceptionLayer for IoLog {
     ) -> CallResult<'c> {
         if call.completes_requests() {
             return self.pending.complete(call, next_f, |access, status| {
-                self.ended(access, status.and_then(received_bytes));
+                self.ended(access, status.map(received_bytes_at_once));
                 None
             });
         }
@@ -58,7 +58,7 @@ impl MpiInterceptionLayer for IoLog {
         let accepted = self.files.around(call, next_f)?;
         match call.new_request(accepted) {
             Some(request) => self.pending.insert(request, access),
-            None => self.ended(access, call.status(accepted).and_then(received_bytes)),
+            None => self.ended(access, call.status(accepted).map(received_bytes_at_once)),
         }
         Ok(accepted)
     }

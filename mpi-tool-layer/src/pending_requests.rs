@@ -243,25 +243,14 @@ impl<T> PendingRequests<T> {
         request: Option<MPI_Request>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let kept = self.before_free(request);
+        let kept = request.and_then(|request| Some((request, self.requests.pop(request)?)));
         let result = next_f();
-        if result.is_err() {
-            self.not_freed(kept);
-        }
-        result
-    }
-
-    /// A request is about to be freed: what was kept of it.
-    pub(crate) fn before_free(&self, request: Option<MPI_Request>) -> Option<(MPI_Request, T)> {
-        let request = request?;
-        Some((request, self.requests.pop(request)?))
-    }
-
-    /// MPI has refused to free it.
-    pub(crate) fn not_freed(&self, kept: Option<(MPI_Request, T)>) {
-        if let Some((request, kept)) = kept {
+        if result.is_err()
+            && let Some((request, kept)) = kept
+        {
             self.requests.push(request, kept);
         }
+        result
     }
 
     /// Passes on a call that completes requests, and tells of each that it has completed: what was

@@ -185,11 +185,15 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
     if waits_for_some(checked, comm) && shared.is_whole() {
         waits::entering(comm.identity, number, expected as u32);
     }
-    if shared.has_reached(limit::COLLECTIVES) || has_failed(comm.identity) {
+    if shared.has_reached(limit::COLLECTIVES) {
         return;
     }
-    // Who comes to what is known all the same, for those who wait.
-    let compares = !is_broken(comm.identity);
+    let compares = match find_broken(comm.identity) {
+        None => true,
+        Some(has_failed) if has_failed & 1 != 0 => return,
+        // Who comes to what is known all the same, for those who wait.
+        Some(_) => false,
+    };
     let own = if compares { contribution(checked, comm) } else { Contribution::default() };
     match meet(shared, checked, comm, number, expected as u32, &own, compares) {
         Some(Found::Other(problem)) => problem.tell(checked, comm),
@@ -571,16 +575,22 @@ const fn entry(identity: u64, has_failed: bool) -> u64 {
     identity | has_failed as u64
 }
 
+/// The list's entry of a communicator. It is filled from its beginning on.
+#[inline]
+fn find_broken(identity: u64) -> Option<u64> {
+    let entries = shared().broken.iter().map(|place| place.load(Relaxed));
+    let mut entries = entries.take_while(|known| *known != 0);
+    entries.find(|known| *known | 1 == entry(identity, true))
+}
+
 /// Do the ranks of a communicator not agree any more, or has an operation failed?
 pub(crate) fn is_broken(identity: u64) -> bool {
-    let entry = entry(identity, true);
-    shared().broken.iter().any(|place| place.load(Relaxed) | 1 == entry)
+    find_broken(identity).is_some()
 }
 
 /// Has an operation on a communicator failed, so that nobody knows any more which calls belong together?
 fn has_failed(identity: u64) -> bool {
-    let entry = entry(identity, true);
-    shared().broken.iter().any(|place| place.load(Relaxed) == entry)
+    find_broken(identity).is_some_and(|known| known & 1 != 0)
 }
 
 /// Communicators whose ranks do not agree any more.

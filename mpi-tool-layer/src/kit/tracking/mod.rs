@@ -47,7 +47,10 @@ use mpi_sys::{MPI_Comm, pmpi};
 
 use crate::call::asking::UsedComm;
 use crate::host::world;
-use crate::{Accepted, AnyCall, Call, CallResult, FunctionId, HandleMap, Rank, RankKind, Word};
+use crate::{
+    Accepted, AnyCall, Call, CallResult, FunctionId, HandleMap, Rank, RankKind, Word, functions,
+    may_be_one_of,
+};
 pub use files::Files;
 use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
@@ -107,12 +110,8 @@ pub struct Communicators {
     sessions: Sessions,
 }
 
-/// A communicator that is about to end, and what was known of it.
-struct Ended {
-    comm: MPI_Comm,
-    known: TrackedComm,
-    groups: Arc<Groups>,
-}
+/// The functions that [end a communicator](Communicators::ends_one).
+static ENDS: [bool; FunctionId::COUNT] = functions!(|function| Communicators::is_end(function));
 
 /// What no handle is as a word: neither an `int` with its sign nor an address.
 const NO_HANDLE: u64 = 1 << 63 | 1;
@@ -316,22 +315,17 @@ impl Communicators {
 
     /// Passes a call on, and notes what it has made, named or ended. Costs nothing but for the functions that do so.
     #[inline(always)]
-    pub fn around<'c>(
+    pub fn around<'c, C: Call<'c>>(
         &self,
-        call: impl Call<'c>,
+        call: C,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let ended = if Self::ends_one(call) { self.before_end(call.freed()) } else { None };
-        match next_f() {
-            Ok(accepted) => {
-                self.made(call, accepted);
-                Ok(accepted)
-            }
-            Err(error) => {
-                ended.into_iter().for_each(|ended| self.not_ended(ended));
-                Err(error)
-            }
+        if const { may_be_one_of::<C>(&ENDS) } && ENDS[call.function() as usize] {
+            return self.ending(call.freed(), next_f);
         }
+        let accepted = next_f()?;
+        self.made(call, accepted);
+        Ok(accepted)
     }
 
     /// Does a call end the communicator that it is given? [`of`](Self::of) tells which one that is.
@@ -415,26 +409,14 @@ impl Communicators {
         comm: Option<MPI_Comm>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let ended = self.before_end(comm);
+        let before = comm.and_then(|comm| Some((comm, self.forget(comm)?)));
         let result = next_f();
-        if result.is_err() {
-            ended.into_iter().for_each(|ended| self.not_ended(ended));
+        if result.is_err()
+            && let Some((comm, (known, groups))) = before
+        {
+            self.keep(comm, known, groups);
         }
         result
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn before_end(&self, comm: Option<MPI_Comm>) -> Option<Ended> {
-        let comm = comm?;
-        let (known, groups) = self.forget(comm)?;
-        Some(Ended { comm, known, groups })
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn not_ended(&self, Ended { comm, known, groups }: Ended) {
-        self.keep(comm, known, groups);
     }
 
     /// A communicator has a name.

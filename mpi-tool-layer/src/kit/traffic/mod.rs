@@ -186,9 +186,8 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 pending.is_persistent().then_some(pending)
             });
         }
-        let mut freed = None;
         if const { may_be_one_of::<C>(&FREES) } && FREES[call.function() as usize] {
-            freed = self.before_free(call.erase());
+            return self.freeing(call.erase(), next_f);
         }
         if is_to_nobody(call) {
             // Nothing will move, whatever comes of it.
@@ -200,11 +199,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             None
         };
         let matched = matched.as_ref();
-        let result = next_f();
-        if const { may_be_one_of::<C>(&FREES) } && result.is_err() {
-            self.requests.not_freed(freed);
-        }
-        let accepted = result?;
+        let accepted = next_f()?;
         if makes_place(call.function())
             && let Some(communicators) = tally.communicators()
         {
@@ -254,18 +249,22 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         !self.requests.several_threads()
     }
 
-    /// A call is about to free a request or a datatype, or to close a file: what was kept of the request.
+    /// Passes on a call that frees a request or a datatype, or closes a file: what was kept of it is gone.
     #[cold]
     #[inline(never)]
-    fn before_free(&self, call: AnyCall<'_>) -> Option<(MPI_Request, Pending<T>)> {
+    fn freeing<'c>(
+        &self,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
         match call.function() {
-            FunctionId::MPI_Request_free => return self.requests.before_free(call.freed()),
+            FunctionId::MPI_Request_free => return self.requests.free(call.freed(), next_f),
             FunctionId::MPI_Type_free => {
                 call.freed().into_iter().for_each(|datatype| self.datatypes.forget(datatype));
             }
             _ => drop(call.freed::<MPI_File>().and_then(|file| self.split.remove(file))),
         }
-        None
+        next_f()
     }
 
     /// A piece of the data of a blocking call.

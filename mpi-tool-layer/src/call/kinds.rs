@@ -141,6 +141,11 @@ impl<'c> Call<'c> for AnyCall<'c> {
     const KNOWN_SHAPE: Option<Shape> = None;
     const KNOWN_FUNCTION: Option<FunctionId> = None;
 
+    #[inline(always)]
+    fn erase(self) -> Self {
+        self
+    }
+
     #[inline]
     fn function(self) -> FunctionId {
         self.function

@@ -106,6 +106,18 @@ fn rarely<'c>(
     rare.around(call, || next.call())
 }
 
+/// The handle that a call is about to free; `None` of a null pointer.
+///
+/// # Safety
+/// The first parameter of the call's function is the address of a handle of this type, which MPI reads (`MPI_Comm_free`).
+#[inline(always)]
+pub(crate) unsafe fn freed<'c, T: Word>(call: impl Call<'c>) -> Option<T> {
+    let handle: *const T = call.get(0)?;
+    // SAFETY: a handle must be there to be read. The application passes its address, as the standard asks, and MPI, which the
+    // call goes to next, reads there, too.
+    (!handle.is_null()).then(|| unsafe { *handle })
+}
+
 /// The result of a call in the lifetime of the same call, whose proof it is: for [`Call::out_of_line`] alone.
 #[inline(always)]
 fn renamed<'to>(result: CallResult<'_>) -> CallResult<'to> {
@@ -185,17 +197,6 @@ pub trait Call<'c>: Copy {
     #[inline(always)]
     fn get<T: Word>(self, position: Position) -> Option<T> {
         (position != NONE).then(|| T::from_word(self.words()[usize::from(position)]))
-    }
-
-    /// The handle that the call is about to free, by a function whose first parameter is its address (`MPI_Comm_free`);
-    /// `None` of a null pointer. `T` must be the handle's type: nothing checks it.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn freed<T: Word>(self) -> Option<T> {
-        let handle: *const T = self.get(0)?;
-        // SAFETY: a handle must be there to be read. The application passes its address, as the standard asks, and MPI, which
-        // the call goes to next, reads there, too.
-        (!handle.is_null()).then(|| unsafe { *handle })
     }
 
     /// The same call, as a value whose type does not depend on the function. For the rare and long

@@ -19,6 +19,11 @@ impl RunningMpi {
         Self { world: ActiveWorld::now(), here: PhantomData }
     }
 
+    /// In a call that starts or ends a session. What there is of a world beside it is other threads' matter.
+    pub(crate) fn without_world() -> Self {
+        Self { world: None, here: PhantomData }
+    }
+
     /// This process's rank in `MPI_COMM_WORLD`, and how many ranks there are. `None` of a process that has sessions only,
     /// and where the MPI is not one of the tool's ABI.
     pub fn position(&self) -> Option<(u32, u32)> {
@@ -67,8 +72,8 @@ impl RunningMpi {
         // SAFETY: MPI must run as long as the context and what is made of it, be this thread's to call, and nobody else's
         // meanwhile; errors must return. It runs until the call returns in which this value was made, which starts or ends
         // the world: the standard lets one thread do so, while no other one calls MPI. What is made of the context is gone
-        // then, as the function gets it in a lifetime of its own. Errors of the world return meanwhile, and of
-        // `MPI_COMM_SELF` none is asked for. A world does not begin again, and tools stay loaded.
+        // then, as the function gets it in a lifetime of its own. Errors of the world and of `MPI_COMM_SELF` return meanwhile.
+        // A world does not begin again, and tools stay loaded.
         let _context = unsafe { RmpiContext::<Single>::assume_initialized() };
         // SAFETY: it must be an intracommunicator whose errors return, which nobody frees meanwhile: it is, and it is freed
         // below. Of MPI, this wants what the context does.

@@ -213,34 +213,40 @@ pub(crate) fn check(code: c_int) -> Result<(), c_int> {
     if code == pmpi::MPI_SUCCESS { Ok(()) } else { Err(code) }
 }
 
-/// Errors on the world return, as long as this lives: a tool's failed reduction is no reason to
-/// end the application.
+/// Errors on the world and on `MPI_COMM_SELF` return, as long as this lives: a tool's failed reduction is no reason to
+/// end the application. Errors of calls without a communicator are those of `MPI_COMM_SELF`.
 pub(crate) struct ErrorsReturn {
-    theirs: pmpi::MPI_Errhandler,
+    theirs: [(pmpi::MPI_Comm, pmpi::MPI_Errhandler); 2],
     _world: ActiveWorld,
 }
 
 impl ErrorsReturn {
     pub(crate) fn on(world: ActiveWorld) -> Result<Self, c_int> {
-        let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
-        // SAFETY: both functions want a valid communicator, which the world is while it is active, and a place for a
-        // handle or a valid handle: `theirs` is one, and MPI_ERRORS_RETURN is predefined.
-        unsafe {
-            check(pmpi::MPI_Comm_get_errhandler(pmpi::MPI_COMM_WORLD, &mut theirs))?;
-            check(pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, pmpi::MPI_ERRORS_RETURN))?;
-        }
+        let of = |comm| -> Result<_, c_int> {
+            let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
+            // SAFETY: both functions want a valid communicator, which the two predefined ones are while the world is active,
+            // and a place for a handle or a valid handle: `theirs` is one, and MPI_ERRORS_RETURN is predefined.
+            unsafe {
+                check(pmpi::MPI_Comm_get_errhandler(comm, &mut theirs))?;
+                check(pmpi::MPI_Comm_set_errhandler(comm, pmpi::MPI_ERRORS_RETURN))?;
+            }
+            Ok((comm, theirs))
+        };
+        let theirs = [of(pmpi::MPI_COMM_WORLD)?, of(pmpi::MPI_COMM_SELF)?];
         Ok(Self { theirs, _world: world })
     }
 }
 
 impl Drop for ErrorsReturn {
     fn drop(&mut self) {
-        // SAFETY: the functions want a valid communicator and a valid handle. The world is one: it is active as long as there
-        // is an `ActiveWorld`. MPI has given the handle to `on`, with a reference of its own, which is freed here and nowhere
-        // else.
-        unsafe {
-            pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.theirs);
-            pmpi::MPI_Errhandler_free(&mut self.theirs);
+        for (comm, theirs) in &mut self.theirs {
+            // SAFETY: the functions want a valid communicator and a valid handle. The predefined ones are there: the world is
+            // active as long as there is an `ActiveWorld`. MPI has given the handle to `on`, with a reference of its own, which
+            // is freed here and nowhere else.
+            unsafe {
+                pmpi::MPI_Comm_set_errhandler(*comm, *theirs);
+                pmpi::MPI_Errhandler_free(theirs);
+            }
         }
     }
 }

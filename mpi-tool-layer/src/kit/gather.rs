@@ -106,11 +106,11 @@ pub(crate) fn gather(
     let world = ActiveWorld::now().ok_or(pmpi::MPI_ERR_COMM)?;
     let _errors = ErrorsReturn::on(world)?;
     let segments = own.only_segments();
-    let HandedUp { group, tree, merged: table, sent, mut heard, mut silent } =
+    let HandedUp { group, tree, merged: table, sent, heard, silent } =
         hand_up(fingerprint, own, add)?;
     if let Err(error) = sent {
-        silent.append(&mut heard);
-        ask_nothing(&group, &silent);
+        // Nobody below is asked anything. If this rank was heard all the same, its parent asks it.
+        ask(&group, tree.parent, &[&heard[..], &silent].concat(), None, |_| Vec::new());
         return Err(error);
     }
     ask_nothing(&group, &silent);
@@ -156,8 +156,8 @@ fn ask(
         .rev()
         .filter(|child| group.send(&question, *child).is_ok())
         .collect();
-    let Some(question) = Merged::from_bytes(&question) else { return Vec::new() };
-    let mut answers = answer(question);
+    // Whoever was asked waits for an answer, also for that of a rank that cannot give any.
+    let mut answers = Merged::from_bytes(&question).map_or(Vec::new(), answer);
     for child in reached.into_iter().rev() {
         answers.extend(numbers_of(&group.receive(child).unwrap_or_default()));
     }

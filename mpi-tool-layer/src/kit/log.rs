@@ -129,11 +129,12 @@ impl<const COLUMNS: usize> Log<COLUMNS> {
 
     /// Adds a row.
     pub fn add(&self, row: [Cell; COLUMNS]) {
-        self.any.added.fetch_add(1, Relaxed);
         let mut rows = self.any.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if rows.len() < MOST_ROWS {
             rows.push(Box::new(row));
         }
+        // Under the lock: who has it sees as many rows.
+        self.any.added.fetch_add(1, Relaxed);
     }
 
     /// The log without the number of its columns, for [`Tool::log`](crate::Tool::log).

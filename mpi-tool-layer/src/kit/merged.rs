@@ -523,6 +523,10 @@ impl Merged {
     pub(crate) fn answer(mut self, own: Self, rank: u64, renumbered: Renumbered) -> Vec<u64> {
         let keys: Vec<Parts> = self.segments.all.keys().copied().collect();
         self.add(own, renumbered, |key| key);
+        // If there are too many segments, some of these are left out, and nobody knows which.
+        if !keys.iter().all(|key| self.segments.all.contains_key(key)) {
+            return vec![rank];
+        }
         let time = |key: &Parts| self.segments.all.get(key).map_or(0, |of| of.times.sum);
         [rank].into_iter().chain(keys.iter().map(time)).collect()
     }

@@ -92,21 +92,27 @@ fn is_whole(process: &Process) -> bool {
             .any(|thread| thread.calls.iter().any(|call| is_end(call.function)))
 }
 
-/// Two worlds of which one had ended before the other one began: processes that spawn others wait for them in MPI, or are there
-/// with them at least.
+/// Two worlds of which one had ended before the other one began, while none was there that lasted over both: processes that
+/// have spawned others are. A world that has not come to its end may have lasted for ever.
 fn apart(worlds: &Worlds<'_>) -> Option<(usize, usize)> {
-    let calls = |processes: &[&Process]| {
+    let span = |processes: &[&Process]| {
         let calls = processes.iter().flat_map(|process| &process.threads);
         let calls = calls.flat_map(|thread| &thread.calls);
-        let ends =
+        let both =
             |(begin, end): (i64, i64), (from, to): (i64, i64)| (begin.min(from), end.max(to));
-        let all = calls.map(|call| (call.begin, call.end)).reduce(ends)?;
-        processes.iter().all(|process| process.is_over).then_some(all)
+        let (begin, end) = calls.map(|call| (call.begin, call.end)).reduce(both)?;
+        let is_over = processes.iter().all(|process| process.is_over);
+        Some((begin, if is_over { end } else { i64::MAX }))
     };
-    let spans: Vec<(usize, (i64, i64))> =
-        worlds.iter().filter_map(|(world, processes)| Some((*world, calls(processes)?))).collect();
-    spans.iter().find_map(|(before, (_, end))| {
-        let (after, _) = spans.iter().find(|(_, (begin, _))| begin > end)?;
-        Some((*before, *after))
-    })
+    let of = |(world, processes): (&usize, &Vec<&Process>)| Some((span(processes)?, *world));
+    let mut spans: Vec<((i64, i64), usize)> = worlds.iter().filter_map(of).collect();
+    spans.sort_unstable();
+    let mut last: Option<(i64, usize)> = None;
+    for ((begin, end), world) in spans {
+        if let Some((_, before)) = last.filter(|(end, _)| begin > *end) {
+            return Some((before, world));
+        }
+        last = last.max(Some((end, world)));
+    }
+    None
 }

@@ -551,14 +551,22 @@ pub(crate) fn failed(checked: &Checked<'_>, comm: &Comm, number: u64) {
     if !checked.is_sound {
         comm.take_back(number);
     }
-    if (is_of_data || !checked.is_sound) && !has_failed(comm.identity) {
-        add_broken(entry(comm.identity, true));
+    if !is_of_data && checked.is_sound {
+        return;
+    }
+    let failed = entry(comm.identity, true);
+    let is_known = |place: &&AtomicU64| place.load(Relaxed) | 1 == failed;
+    match shared().broken.iter().find(is_known) {
+        Some(place) => _ = place.fetch_or(1, Relaxed),
+        None => add_broken(failed),
     }
 }
 
 /// The ranks of a communicator do not agree any more: to compare what comes on it would only repeat that.
 pub(crate) fn mark_broken(identity: u64) {
-    add_broken(entry(identity, false));
+    if !is_broken(identity) {
+        add_broken(entry(identity, false));
+    }
 }
 
 fn add_broken(entry: u64) {
@@ -586,11 +594,6 @@ fn find_broken(identity: u64) -> Option<u64> {
 /// Do the ranks of a communicator not agree any more, or has an operation failed?
 pub(crate) fn is_broken(identity: u64) -> bool {
     find_broken(identity).is_some()
-}
-
-/// Has an operation on a communicator failed, so that nobody knows any more which calls belong together?
-fn has_failed(identity: u64) -> bool {
-    find_broken(identity).is_some_and(|known| known & 1 != 0)
 }
 
 /// Communicators whose ranks do not agree any more.

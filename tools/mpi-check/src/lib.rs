@@ -339,6 +339,7 @@ impl Check {
             requests::made(checked, request, buffers, receive.take(), send.take(), need);
             if checked.shape.timing == Timing::Persistent
                 && *number != 0
+                && shared().is_whole()
                 && let Some(comm) = &checked.comm
             {
                 let operation = comm.object_identity(*number);

@@ -63,7 +63,6 @@ pub(crate) fn disconnecting(checked: &Checked<'_>, comm: &CommRef) -> Need {
         return Need::Nothing;
     }
     let end = Arc::new(comm.at_its_end());
-    names::note(&end, None);
     let identity = end.identity;
     collectives::enter_as(checked, &CommRef::Made(end), 1);
     Need::Attendance { identity, number: 1 }

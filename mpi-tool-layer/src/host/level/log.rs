@@ -59,7 +59,7 @@ impl Level {
     fn report_log_of_process(&self, prepared_log: &PreparedLog, prepared: &Prepared, reason: &str) {
         let log = prepared_log.reported.log;
         let now = log.count();
-        let before = prepared_log.rows.swap(now, Relaxed);
+        let before = prepared_log.rows.load(Relaxed);
         if now == before {
             return;
         }
@@ -72,12 +72,15 @@ impl Level {
                     now.wrapping_sub(before)
                 ));
             }
+            prepared_log.rows.store(now, Relaxed);
             return;
         }
         let scope = self.of_process(reason);
         let rank = self.known_rank().unwrap_or(0);
         let written = log.with_rows(rank, |rows| self.write_log(prepared, scope, log, rows));
-        if written.is_none() && prepared.prints {
+        if written.is_some() {
+            prepared_log.rows.store(now, Relaxed);
+        } else if prepared.prints {
             say(format_args!(
                 "{}: the process ended while a thread wrote to the log, which is not told",
                 self.label

@@ -73,6 +73,8 @@ pub struct Level {
     rank: AtomicI64,
     /// The size of `MPI_COMM_WORLD`; -1 as long as that is not known.
     ranks: AtomicI64,
+    /// The tool has heard that the world has started, and not that it ends.
+    has_started: AtomicBool,
     /// Is there a world to merge the report over?
     world: AtomicBool,
     /// How many sessions are open.
@@ -122,6 +124,7 @@ impl Level {
             process: AtomicI32::new(0),
             rank: AtomicI64::new(-1),
             ranks: AtomicI64::new(-1),
+            has_started: AtomicBool::new(false),
             world: AtomicBool::new(false),
             sessions: AtomicUsize::new(0),
             prepared: OnceLock::new(),
@@ -259,6 +262,7 @@ impl Level {
         }
         let prepared = self.prepared();
         self.complain(prepared);
+        self.has_started.store(true, Release);
         self.tool.started(&RunningMpi::new());
     }
 
@@ -272,7 +276,7 @@ impl Level {
             self.complain(prepared);
         }
         if !runs {
-            self.tool.started(&RunningMpi::new());
+            self.tool.started(&RunningMpi::without_world());
         }
     }
 
@@ -293,11 +297,16 @@ impl Level {
     pub(crate) fn world_ends(&self) {
         // The rank is the process that has forked, and not its child, which may call MPI_Finalize all the same (mpi4py does so
         // in its handler of `exit`). A child must not take part in what the ranks do together.
-        if self.is_child() || !self.world.swap(false, AcqRel) || !world::is_active() {
+        if self.is_child() {
+            return;
+        }
+        if self.has_started.swap(false, AcqRel) {
+            self.tool.ending(&RunningMpi::new());
+        }
+        if !self.world.swap(false, AcqRel) || !world::is_active() {
             return;
         }
         let prepared = self.prepared();
-        self.tool.ending(&RunningMpi::new());
         let report = || match prepared {
             Prepared { table: Some(table), .. } => {
                 (table.reported_table.of_world)(self, table, prepared)
@@ -325,7 +334,7 @@ impl Level {
         let last =
             self.sessions.fetch_update(AcqRel, Acquire, |count| count.checked_sub(1)) == Ok(1);
         if last && !self.world.load(Acquire) && !self.is_child() {
-            self.tool.ending(&RunningMpi::new());
+            self.tool.ending(&RunningMpi::without_world());
             self.report_process(self.why_alone("sessions have no world to merge over"));
         }
     }

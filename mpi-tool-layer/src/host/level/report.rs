@@ -121,7 +121,12 @@ impl Level {
                 let merged = prepared.merged[index].load(Relaxed);
                 let value = counters.value(index);
                 let is_gauge = counters.is_gauge(index);
-                let new = if is_gauge { value } else { value.wrapping_sub(merged) };
+                let new = match is_gauge {
+                    // What the merged report has is no news.
+                    true if prepared.is_merged.load(Relaxed) => 0,
+                    true => value,
+                    false => value.wrapping_sub(merged),
+                };
                 Row { total: new, min: new, max: new }
             };
             self.write(prepared, scope, counters, &row);

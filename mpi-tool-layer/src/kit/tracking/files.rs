@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mpi_sys::MPI_File;
 
+use crate::call::freed;
 use crate::{Call, CallResult, FunctionId, HandleMap};
 
 /// Follows the application's files, for a layer that wants to know which one a call reads or writes. The layer passes its calls
@@ -55,7 +56,8 @@ impl Files {
                 Ok(accepted)
             }
             FunctionId::MPI_File_close => {
-                let file: Option<MPI_File> = call.freed();
+                // SAFETY: the first parameter must be the address of a file: it is this function's only one.
+                let file: Option<MPI_File> = unsafe { freed(call) };
                 let name = file.and_then(|file| Some((file, self.0.remove(file)?)));
                 let result = next_f();
                 // It is still there.
@@ -73,7 +75,8 @@ impl Files {
     pub fn name_of<'c>(&self, call: impl Call<'c>) -> Option<Arc<str>> {
         match call.function() {
             FunctionId::MPI_File_open => opened(call),
-            FunctionId::MPI_File_close => self.0.get(call.freed::<MPI_File>()?),
+            // SAFETY: as above.
+            FunctionId::MPI_File_close => self.0.get(unsafe { freed::<MPI_File>(call) }?),
             _ => self.0.get(call.file()?.raw()),
         }
     }

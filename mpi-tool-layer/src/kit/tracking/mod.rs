@@ -46,6 +46,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mpi_sys::{MPI_Comm, pmpi};
 
 use crate::call::asking::UsedComm;
+use crate::call::freed;
 use crate::host::world;
 use crate::{
     Accepted, AnyCall, Call, CallResult, FunctionId, HandleMap, Rank, RankKind, Word, functions,
@@ -226,7 +227,12 @@ impl Communicators {
     /// Its handle.
     #[inline(always)]
     pub fn handle_of<'c>(call: impl Call<'c>) -> Option<MPI_Comm> {
-        if Self::ends_one(call) { call.freed() } else { call.communicator().map(|comm| comm.raw()) }
+        if Self::ends_one(call) {
+            // SAFETY: the first parameter must be the address of a communicator: it is these functions' only one.
+            unsafe { freed(call) }
+        } else {
+            call.communicator().map(|comm| comm.raw())
+        }
     }
 
     /// The communicator of a handle, as the application has passed it.
@@ -321,7 +327,7 @@ impl Communicators {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         if const { may_be_one_of::<C>(&ENDS) } && ENDS[call.function() as usize] {
-            return self.ending(call.freed(), next_f);
+            return self.ending(Self::handle_of(call), next_f);
         }
         let accepted = next_f()?;
         self.made(call, accepted);

@@ -15,7 +15,9 @@ use super::tracking::Groups;
 use whom::{Place, Whom, makes_place, receives_matched};
 
 use super::peers::Peer;
-use crate::call::{Completion, Pattern, Shape, Timing, may_be_one_of, may_complete, may_move_two};
+use crate::call::{
+    Completion, Pattern, Shape, Timing, freed, may_be_one_of, may_complete, may_move_two,
+};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
     FunctionId, HandleMap, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
@@ -257,12 +259,20 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         call: AnyCall<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
+        // SAFETY: of each, the first parameter must be the address of a handle of the type: it is the function's only one.
         match call.function() {
-            FunctionId::MPI_Request_free => return self.requests.free(call.freed(), next_f),
-            FunctionId::MPI_Type_free => {
-                call.freed().into_iter().for_each(|datatype| self.datatypes.forget(datatype));
+            FunctionId::MPI_Request_free => {
+                return self.requests.free(unsafe { freed(call) }, next_f);
             }
-            _ => drop(call.freed::<MPI_File>().and_then(|file| self.split.remove(file))),
+            FunctionId::MPI_Type_free => {
+                let datatype: Option<_> = unsafe { freed(call) };
+                datatype.into_iter().for_each(|datatype| self.datatypes.forget(datatype));
+            }
+            FunctionId::MPI_File_close => {
+                let file: Option<MPI_File> = unsafe { freed(call) };
+                drop(file.and_then(|file| self.split.remove(file)));
+            }
+            _ => {}
         }
         next_f()
     }

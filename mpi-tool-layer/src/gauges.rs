@@ -52,11 +52,10 @@ struct Gauge {
 }
 
 impl Gauge {
-    const NEW: Self = Self {
-        last: AtomicU64::new(0),
-        highest: AtomicU64::new(0),
-        all: [const { AtomicU64::new(0) }; 2],
-    };
+    const fn new() -> Self {
+        let all = [const { AtomicU64::new(0) }; 2];
+        Self { last: AtomicU64::new(0), highest: AtomicU64::new(0), all }
+    }
 }
 
 /// What is reported of a gauge.
@@ -65,7 +64,7 @@ const REPORTED: [&str; 3] = ["highest", "mean", "last"];
 impl<const COUNT: usize> Gauges<COUNT> {
     /// Nothing is set. `unit` is what the values are, in the plural: `kB`.
     pub const fn new(unit: &'static str, names: [&'static str; COUNT]) -> Self {
-        Self { unit, names, gauges: [const { Gauge::NEW }; COUNT] }
+        Self { unit, names, gauges: [const { Gauge::new() }; COUNT] }
     }
 
     /// The value is this now. A number that no gauge has is ignored.

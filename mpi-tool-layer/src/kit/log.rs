@@ -197,10 +197,12 @@ impl AnyLog {
     }
 }
 
+/// Calls a function with each row and its rank. Nothing is allocated for it: a signal handler reports, too.
+type AllRows<'a> = dyn Fn(&mut dyn FnMut(u64, &[Cell])) + 'a;
+
 /// What a report reads: rows with their ranks, in the order in which they are told.
 pub(crate) struct Rows<'a> {
-    /// Calls a function with each of them.
-    pub(crate) all: &'a dyn Fn(&mut dyn FnMut(u64, &[Cell])),
+    pub(crate) all: &'a AllRows<'a>,
     pub(crate) count: usize,
     /// How many more there were.
     pub(crate) lost: u64,

@@ -259,16 +259,19 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         call: AnyCall<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        // SAFETY: of each, the first parameter must be the address of a handle of the type: it is the function's only one.
         match call.function() {
             FunctionId::MPI_Request_free => {
-                return self.requests.free(unsafe { freed(call) }, next_f);
+                // SAFETY: the first parameter must be the address of a request: it is this function's only one.
+                let request = unsafe { freed(call) };
+                return self.requests.free(request, next_f);
             }
             FunctionId::MPI_Type_free => {
+                // SAFETY: as above, of a datatype.
                 let datatype: Option<_> = unsafe { freed(call) };
                 datatype.into_iter().for_each(|datatype| self.datatypes.forget(datatype));
             }
             FunctionId::MPI_File_close => {
+                // SAFETY: as above, of a file.
                 let file: Option<MPI_File> = unsafe { freed(call) };
                 drop(file.and_then(|file| self.split.remove(file)));
             }

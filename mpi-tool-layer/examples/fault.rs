@@ -27,7 +27,7 @@ impl MpiInterceptionLayer for Fault {
     ) -> CallResult<'c> {
         let (every, rank) = (self.every.load(Relaxed), self.rank.load(Relaxed));
         let is_here = world_position().is_some_and(|(own, _)| u64::from(own) == rank);
-        if every > 0 && is_here && (self.sends.fetch_add(1, Relaxed) + 1) % every == 0 {
+        if is_here && (self.sends.fetch_add(1, Relaxed) + 1).is_multiple_of(every) {
             self.injected.add(FunctionId::MPI_Send, 1);
             return Err(comm.raise(ErrorCode::OTHER));
         }

@@ -48,7 +48,7 @@ use crate::rows::Rows;
 use crate::{Clock, FunctionId, NextTable, RunningMpi};
 
 /// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
-/// tool. It asks the tool by its [`AnyTool`], so that this code is compiled once, with the framework, and not with each
+/// tool. It asks the tool by its `AnyTool`, so that this code is compiled once, with the framework, and not with each
 /// tool.
 pub struct Level {
     /// The tool itself.

@@ -63,9 +63,13 @@ fn nothing_is_left_when_mpi_ends() {
     let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
     let preload = format!("LD_PRELOAD={tools}/libmpi_check.so");
     let wrapper = ["env", &preload, "MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"];
-    for (name, arguments) in
-        [("halo", &[][..]), ("typed_messages", &["typed"]), ("collectives", &[]), ("assumed", &[])]
-    {
+    for (name, arguments) in [
+        ("halo", &[][..]),
+        ("typed_messages", &["typed"]),
+        ("collectives", &[]),
+        ("assumed", &[]),
+        ("lent", &[]),
+    ] {
         let said = run_in(&wrapper, name, 2, arguments, &[]);
         assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{name}: {said}");
         assert!(!said.contains("  note: "), "what was left out, {name}: {said}");
@@ -363,7 +367,7 @@ macro_rules! examples {
 
 examples! {
     another_thread assumed attributes bounds changed_handles collectives counted datatypes disagreements errors extent
-    failures files foreign_types forgotten from_c futures groups halo halo_object heat hints intercommunicators matrix_rows moved
+    failures files foreign_types forgotten from_c futures groups halo halo_object heat hints intercommunicators lent matrix_rows moved
     owned_buffers panics partitioned point_to_point random_types refusals ring sample_sort sessions threads tool_variables topologies
     transports
     typed_collectives typed_messages unequal_lengths unknown_lengths user_op values vectors window_left windows work

@@ -9,6 +9,9 @@ use super::world::ActiveWorld;
 #[derive(Debug)]
 pub struct RunningMpi {
     world: Option<ActiveWorld>,
+    /// What rmpi needs, from the first call on that wants it.
+    #[cfg(feature = "rmpi")]
+    lent: core::cell::OnceCell<Option<crate::rmpi::LentContext>>,
     /// Of the call in which it was made: not for other threads.
     here: PhantomData<*const ()>,
 }
@@ -16,12 +19,17 @@ pub struct RunningMpi {
 impl RunningMpi {
     /// In a call of the application's that starts or ends MPI.
     pub(crate) fn new() -> Self {
-        Self { world: ActiveWorld::now(), here: PhantomData }
+        Self { world: ActiveWorld::now(), ..Self::without_world() }
     }
 
     /// In a call that starts or ends a session. What there is of a world beside it is other threads' matter.
     pub(crate) fn without_world() -> Self {
-        Self { world: None, here: PhantomData }
+        Self {
+            world: None,
+            #[cfg(feature = "rmpi")]
+            lent: core::cell::OnceCell::new(),
+            here: PhantomData,
+        }
     }
 
     /// This process's rank in `MPI_COMM_WORLD`, and how many ranks there are. `None` of a process that has sessions only,
@@ -31,7 +39,7 @@ impl RunningMpi {
     }
 
     /// Calls a function with a communicator of all processes of `MPI_COMM_WORLD`, which no other tool nor the application
-    /// knows; errors return. `None` where there is [no world](Self::position), or if MPI does not make the communicator.
+    /// knows; errors return. Once the tool has returned, an error does not say any more what it means. `None` where there is [no world](Self::position), or if MPI does not make the communicator.
     ///
     /// Collective: the tools of all ranks call it, as often. A rank that has the tool no more, or another version of it that
     /// does not call this, lets the others wait for ever.
@@ -69,12 +77,12 @@ impl RunningMpi {
         let world = self.world?;
         let _errors = ErrorsReturn::on(world).ok()?;
         let own = OwnComm::new(world).ok()?;
-        // SAFETY: MPI must run as long as the context and what is made of it, be this thread's to call, and nobody else's
-        // meanwhile; errors must return. It runs until the call returns in which this value was made, which starts or ends
-        // the world: the standard lets one thread do so, while no other one calls MPI. What is made of the context is gone
-        // then, as the function gets it in a lifetime of its own. Errors of the world and of `MPI_COMM_SELF` return meanwhile.
-        // A world does not begin again, and tools stay loaded.
-        let _context = unsafe { RmpiContext::<Single>::assume_initialized() };
+        // SAFETY: until it is dropped, MPI must run, be this thread's to call, and nobody else's; errors must return while it is
+        // used. It is dropped with this value, before the call returns that starts or ends the world: the standard lets one
+        // thread do so, while no other one calls MPI. It is used here only, where errors of the world and of `MPI_COMM_SELF`
+        // return.
+        let lend = || unsafe { RmpiContext::<Single>::lend() }.ok();
+        self.lent.get_or_init(lend).as_ref()?;
         // SAFETY: it must be an intracommunicator whose errors return, which nobody frees meanwhile: it is, and it is freed
         // below. Of MPI, this wants what the context does.
         let comm = unsafe { Communicator::borrow_raw(own.comm()) };

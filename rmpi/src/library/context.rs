@@ -137,6 +137,23 @@ impl<L: ThreadLevel> RmpiContext<L> {
         unsafe { Self::of_world(false) }
     }
 
+    /// The context of an MPI that somebody else initialized and will finalize, until what it returns is dropped: for tools that
+    /// are called while MPI is theirs. What outlives that and asks MPI what it means without borrowing anything, as an [`Error`]
+    /// does, asks nothing any more, and datatypes of Rust types are freed then.
+    ///
+    /// # Errors
+    /// [`OTHER`](ErrorClass::OTHER) if this library has a context or session whose thread level does not go with this one.
+    ///
+    /// # Safety
+    /// Until it is dropped, MPI runs with thread level `L`, may be called by this thread, and at a level below [`Multiple`] is
+    /// called by nobody else meanwhile. As long as the context in it is used, errors of the world and of `MPI_COMM_SELF` return.
+    pub unsafe fn lend() -> RmpiResult<LentContext<L>> {
+        crate::running::enter::<L>().map_err(|why| Error::refused(ErrorClass::OTHER, why))?;
+        // SAFETY: `of_world` requires MPI to run with this level while the context is used, and errors to
+        // return, which the caller promises.
+        Ok(LentContext(unsafe { Self::of_world(false) }))
+    }
+
     /// # Safety
     /// MPI runs as long as the context is used, with thread level `L`, and may be called by this thread; errors of
     /// the world and of `MPI_COMM_SELF` return before anybody else gets the context.
@@ -181,6 +198,24 @@ impl<L: ThreadLevel> RmpiContext<L> {
         // initialized MPI, which was asked above. What calls MPI borrows the context, which is moved
         // here; what borrows nothing was waited for by `end_of_the_world`.
         check(unsafe { mpi.call() })
+    }
+}
+
+/// A context for a while: what [`RmpiContext::lend`] returns.
+#[derive(Debug)]
+pub struct LentContext<L: ThreadLevel = Single>(RmpiContext<L>);
+
+impl<L: ThreadLevel> Deref for LentContext<L> {
+    type Target = RmpiContext<L>;
+
+    fn deref(&self) -> &RmpiContext<L> {
+        &self.0
+    }
+}
+
+impl<L: ThreadLevel> Drop for LentContext<L> {
+    fn drop(&mut self) {
+        leave();
     }
 }
 

@@ -43,11 +43,6 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("mpi-tool-layer/src/fortran/to_fortran.rs", &["MPI_Grequest_complete", "MPI_Grequest_start"]),
     // Of a call that MPI has accepted.
     ("mpi-tool-layer/tests/tools/panics.rs", &["MPI_Comm_rank"]),
-    // Predefined communicators, before the end of MPI.
-    (
-        "mpi-tool-layer/examples/sum_of_ranks.rs",
-        &["MPI_Comm_get_errhandler", "MPI_Comm_set_errhandler", "MPI_Errhandler_free"],
-    ),
     // An info object that is predefined, or that MPI has made and that was not freed.
     ("tools/mpi-check/src/arguments/infos.rs", &["MPI_Info_get_nkeys", "MPI_Info_get_valuelen"]),
     // A group that MPI has made and that was not freed.

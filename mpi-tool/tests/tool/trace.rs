@@ -476,7 +476,7 @@ fn without_a_file_the_program_goes_on() {
 #[test]
 fn a_trace_that_is_not_of_one_whole_run_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    traced(&folder, 3, &["mpi_trace"], &["random", "1", "1"]);
+    traced(&folder, 3, &["mpi_trace"], &["exchange", "2000"]);
     let run = folder.path().join("run");
     let whole = printed(folder.path(), &[]);
     let file_of = |rank: &str| {
@@ -499,7 +499,7 @@ fn a_trace_that_is_not_of_one_whole_run_says_so() {
         let warnings = json["summary"]["warnings"].as_array().unwrap().clone();
         assert!(warnings.iter().any(|said| said.as_str().unwrap().contains(what)), "{warnings:?}");
     };
-    // What a file has behind a page may be what is before it: then the file is refused. At some page, only calls are lost.
+    // Where a piece of the file is cut, or what its calls are named by, the file is refused. At some page, only calls are lost.
     let is_told = |pages: &usize| {
         fs::write(&path, &bytes[..pages * 4096]).unwrap();
         let told = mpi_tool(folder.path(), &["trace", "run"]);
@@ -517,6 +517,6 @@ fn a_trace_that_is_not_of_one_whole_run_says_so() {
     assert!(!one.stdout.contains("left no file"), "{one:?}");
     fs::write(&path, &bytes).unwrap();
     sleep(Duration::from_millis(50));
-    traced(&folder, 3, &["mpi_trace"], &["random", "2", "1"]);
+    traced(&folder, 3, &["mpi_trace"], &["exchange", "1000"]);
     says("the files are of several runs");
 }

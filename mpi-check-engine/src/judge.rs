@@ -135,7 +135,7 @@ impl Picture {
                 self.under_way.iter().filter(is_wanted).nth(same).is_some()
                     || self.may_be_sent(wanted, at, can_go)
             }
-            // A synchronous send ends when a matching receive has started, and a probe is none (MPI-5.0, section 3.4).
+            // A synchronous send ends when a matching receive has started. A probe does not receive (MPI-5.0, section 3.4).
             Need::Receiver { key, target } if self.probed.contains(&key) => goes(can_go, target),
             Need::Receiver { key, target } => {
                 let Some(of_target) = self.ranks.get(target as usize) else { return true };

@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 28;
 trait Gathered: Sized {
     /// The message.
     fn bytes(&self) -> Vec<u8>;
-    /// What a message says; `None` if it is none.
+    /// Reads a message; `None` if the bytes are not a message of this kind.
     fn of(bytes: &[u8]) -> Option<Self>;
 }
 

@@ -260,7 +260,7 @@ impl MergedLog {
         bytes
     }
 
-    /// What a message says; `None` if it is none.
+    /// Reads a message; `None` if the bytes are not a message of this kind.
     pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut take = |length: usize| {
             let (taken, rest) = bytes.split_at_checked(length)?;

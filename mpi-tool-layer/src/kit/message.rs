@@ -162,11 +162,12 @@ impl Merged {
     }
 }
 
-/// Numbers as bytes, and back; what is left over is none.
+/// Numbers as bytes.
 pub(super) fn bytes_of(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
+/// The numbers that bytes contain. Bytes at the end that are fewer than a number has are left out.
 pub(super) fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number))
 }

@@ -127,7 +127,7 @@ fn process(at: usize) -> i64 {
     at as i64 + 1
 }
 
-/// A number, or a word for what is none: `any`.
+/// A number, or a word that stands in its place: `any`.
 fn number_or_word(text: String) -> Value {
     text.parse().map_or(Value::Text(text), Value::Integer)
 }
@@ -446,28 +446,24 @@ mod tests {
         );
     }
 
-    /// Of programs at random, the causes of each wait add up to it, and all waits to what is told of the run.
+    /// The causes of each wait add up to the wait, and all waits to the waiting time of the run: of programs made at random.
     #[test]
     fn causes_add_up_to_their_waits() {
         for seed in 0..5 {
             let trace = at_random(seed, false).0.run();
             let (_folder, connection) = written(&trace);
-            let wrong = texts(
-                &connection,
-                "
-                select 'wait ' || wait || ': ' || waits.time || ', ' || sum(wait_causes.time)
-                from waits left join wait_causes using (wait) group by wait
-                having abs(waits.time - ifnull(sum(wait_causes.time), 0)) > 1e-6 * waits.time",
-            );
-            assert_eq!(wrong, [""; 0], "seed {seed}");
-            let wrong = texts(
-                &connection,
-                "
-                select 'cause ' || cause || ': ' || causes.time || ', ' || sum(wait_causes.time)
-                from causes left join wait_causes using (cause) group by cause
-                having abs(causes.time - ifnull(sum(wait_causes.time), 0)) > 1e-6 * causes.time",
-            );
-            assert_eq!(wrong, [""; 0], "seed {seed}");
+            for (table, id) in [("waits", "wait"), ("causes", "cause")] {
+                let wrong = texts(
+                    &connection,
+                    &format!(
+                        "
+                        select '{id} ' || {id} || ': ' || {table}.time || ', ' || sum(wait_causes.time)
+                        from {table} left join wait_causes using ({id}) group by {id}
+                        having abs({table}.time - ifnull(sum(wait_causes.time), 0)) > 1e-6 * {table}.time"
+                    ),
+                );
+                assert_eq!(wrong, [""; 0], "seed {seed}");
+            }
             let of_run = texts(&connection, "
                 select (waiting = (select sum(time) from waits)) || ' ' || (select count(*) from calls) from run");
             assert_eq!(of_run, [format!("1 {}", trace.calls().count())]);

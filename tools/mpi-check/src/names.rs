@@ -27,7 +27,7 @@ struct Entry {
     size: AtomicU32,
     /// It is a window or a file, of which a communicator may have several.
     is_object: AtomicBool,
-    /// How many processes the other group has; 0 if there is none.
+    /// How many processes the other group of an intercommunicator has; 0 of an intracommunicator.
     others: AtomicU32,
     /// What has made it; 0 if that is not known.
     function: AtomicU32,

@@ -9,15 +9,17 @@ use std::process::Command;
 use test_support::profile::{profile, profiled, source_lines};
 use test_support::{Run, kept, made, setting, stranger, tool, universal};
 
+/// The words of a variable.
+fn words(variable: &str) -> Vec<String> {
+    setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
+}
+
 /// Compiles `tests/fortran/NAME.F90`, once for all tests that run it. The dialect is how it sees MPI, a macro of
 /// `tests/fortran/dialect.h`.
 fn compile(name: &str, dialect: &str, parts: &[&str]) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
     let recipe = (dialect, parts, setting("FORTRAN"), setting("FORTRAN_LIBRARIES"));
     kept(name, &recipe, &[&sources], |folder| {
-        let words = |variable: &str| -> Vec<String> {
-            setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
-        };
         let compiler = words("FORTRAN");
         let mut fortran = Command::new(&compiler[0]);
         fortran
@@ -311,5 +313,36 @@ fn gfortran_with_mpi_check() {
                 }
             }
         }
+    }
+}
+
+/// Callbacks in C++ that leave a call by Fortran's entry point: with every tool as without.
+#[test]
+fn gfortran_entry_points_can_be_left() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran/leaves.cc");
+    let recipe = (setting("FORTRAN"), setting("FORTRAN_LIBRARIES"), "leaves");
+    let program = kept("leaves", &recipe, &[&source], |folder| {
+        let compiler = words("FORTRAN");
+        let mut fortran = Command::new(&compiler[0]);
+        fortran.args(&compiler[1..]).args(["-g", "-O1", "-w"]).arg(&source).arg("-o");
+        made(fortran.arg(folder.join("leaves")).args(words("FORTRAN_LIBRARIES")).arg("-lstdc++"));
+    });
+    let plain = Run::new(&program, 2).run();
+    plain.expect_success("leaves");
+    let left = "has left: 6 sends, 6 reductions, 1 copies";
+    assert_eq!(plain.lines(), [format!("rank 0 {left}"), format!("rank 1 {left}")]);
+    let counted = Run::new(&program, 2).count().run();
+    for (function, calls) in [("MPI_Send", 12), ("MPI_Reduce_local", 12)] {
+        assert_eq!(counted.counted.get(function), Some(&calls), "{function}: {}", counted.stderr);
+    }
+    let tools = std::fs::read_dir(setting("MPI_TOOLS")).unwrap();
+    let tools = tools.map(|entry| entry.unwrap().path());
+    for tool in tools.filter(|file| !file.ends_with("libqmpi.so")) {
+        let run = Run::new(&program, 2).preload(&tool).variable("MPI_TOOL_OUTPUT", "said").run();
+        assert_eq!((run.status, run.lines()), (Some(0), plain.lines()), "{tool:?} {}", run.stderr);
+        let levels = tool.display().to_string();
+        let run = Run::new(&program, 2).preload(test_support::tool("qmpi"));
+        let run = run.variable("TOOLS", &levels).variable("MPI_TOOL_OUTPUT", "said").run();
+        assert_eq!((run.status, run.lines()), (Some(0), plain.lines()), "{tool:?} {}", run.stderr);
     }
 }

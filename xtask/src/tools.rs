@@ -4,12 +4,33 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, run, step};
 use crate::test::is_first;
+
+/// What the tools, and the programs and tests that link an MPI, are compiled for. The compiler's own choice has no name.
+static PROCESSOR: OnceLock<String> = OnceLock::new();
+
+/// From now on they are compiled for a processor that rustc knows, as `-C target-cpu` has it, in folders of their own.
+pub(crate) fn compile_for(processor: String) {
+    PROCESSOR.get_or_init(|| processor);
+}
+
+/// Has `cargo` compile for it.
+pub(crate) fn for_processor(command: &mut Command) {
+    if let Some(processor) = PROCESSOR.get() {
+        command.env("RUSTFLAGS", format!("-C target-cpu={processor}"));
+    }
+}
+
+/// The folder for an MPI, by name.
+fn folder_name(mpi: &str) -> String {
+    PROCESSOR.get().map_or_else(|| mpi.to_owned(), |processor| format!("{mpi}-{processor}"))
+}
 
 /// The MPI whose build of the tools an MPI's tests take.
 pub(crate) fn serving(mpi: &Mpi) -> &str {
@@ -70,7 +91,7 @@ pub(crate) const UNIVERSAL: &str = "mpi-tool-universal";
 
 /// Where the tools are that are built for an MPI.
 pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
-    environment::root().join("target/tools").join(mpi)
+    environment::root().join("target/tools").join(folder_name(mpi))
 }
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.
@@ -101,11 +122,12 @@ pub(crate) fn release_build(mpi: &Mpi) -> Command {
     let mut build = cargo();
     build.args(["build", "--release", "--target-dir"]).arg(builds_folder(mpi));
     build.current_dir(environment::root()).envs(mpi.variables());
+    for_processor(&mut build);
     build
 }
 
 fn builds_folder(mpi: &Mpi) -> PathBuf {
-    environment::root().join("target/builds").join(&mpi.name)
+    environment::root().join("target/builds").join(folder_name(&mpi.name))
 }
 
 /// Where cargo puts what links an MPI, and what is compiled for its ABI, for tests.
@@ -141,7 +163,7 @@ fn lay_out_universal(mpi: &Mpi) -> Result<()> {
     for (abi, mpi) in builds {
         let link = folder.join(abi);
         let _ = fs::remove_file(&link);
-        symlink(Path::new("..").join(mpi), link)?;
+        symlink(Path::new("..").join(folder_name(mpi)), link)?;
     }
     Ok(())
 }

@@ -8,7 +8,8 @@
 //!   tools and MPI, which `slot.rs` lets talk to each other. `unseen.rs` says why a tool saw nothing. `note.rs` is what
 //!   a tool's file says of itself.
 //! * *The run.* `launcher.rs` and `forward.rs`: what launchers say, and what they must be told. `job.rs`: which job this
-//!   process belongs to, and how its files are named. `run.rs`: where they go. `leftovers.rs` removes those of runs that are over. `world.rs` asks all ranks.
+//!   process belongs to, and how its files are named. `run.rs`: where they go. `mapped.rs`: what of them is in memory, and is no child's. `leftovers.rs`
+//!   removes those of runs that are over. `world.rs` asks all ranks.
 //! * *Users.* `options.rs`: what they set. `report.rs`, `file.rs`, `output.rs`: what they read. `ends.rs`, `signals.rs`: how processes end, when it is written. `marks.rs`: whether it was, for `mpi-tool run`.
 
 pub(crate) mod any_tool;
@@ -23,6 +24,7 @@ mod leftovers;
 pub(crate) mod level;
 pub(crate) mod lifecycle;
 pub mod linker;
+pub(crate) mod mapped;
 pub mod marks;
 pub(crate) mod neighbours;
 pub mod note;

@@ -13,6 +13,7 @@ mod epochs;
 mod exports;
 mod faults;
 mod folders;
+mod forks;
 mod generated;
 mod guard;
 mod hang;

@@ -441,14 +441,18 @@ fn is_start(function: FunctionId) -> bool {
 }
 
 impl Check {
-    /// A call that starts MPI, or any if a sanitizer watches the program: it is not to look at what is done here.
+    /// A call that starts MPI; any if a sanitizer watches the program, which is not to look at what is done here; and any of a forked
+    /// child, whose calls are no rank's and are not checked.
     #[cold]
     #[inline(never)]
-    fn around_quietly<'c>(
+    fn around_carefully<'c>(
         &self,
         call: AnyCall<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
+        if process::is_child() {
+            return next_f();
+        }
         let mut quiet = sanitizer::Quiet::begin();
         let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
             return next_f();
@@ -581,8 +585,8 @@ impl MpiInterceptionLayer for Check {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if sanitizer::is_on() || is_start(call.function()) {
-            return self.around_quietly(call.erase(), next_f);
+        if process::asks_first() || is_start(call.function()) {
+            return self.around_carefully(call.erase(), next_f);
         }
         // What MPI's library does with what it has made itself is no affair of the program's.
         let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {

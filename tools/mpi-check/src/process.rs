@@ -7,13 +7,15 @@ use core::sync::atomic::{
 };
 
 use mpi_tool_layer::mpi_sys::c_int;
-use mpi_tool_layer::{FunctionId, Site, after_all, launched_rank, marks, say};
+use mpi_tool_layer::{FunctionId, Site, after_all, in_forked_children, launched_rank, marks, say};
 
 use crate::findings::{self, Class};
 use crate::{objects, order, requests, sanitizer, shared, split, unseen, waits, wrappers};
 
 /// Which process it is: a forked child reports nothing.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Each call asks first whether and how it is checked: a sanitizer watches the program, or this is a forked child, which is no rank.
+static ASKS_FIRST: AtomicBool = AtomicBool::new(false);
 /// This process has told that it is over.
 static FINISHED: AtomicBool = AtomicBool::new(false);
 pub(crate) static FAILS: AtomicBool = AtomicBool::new(false);
@@ -60,6 +62,17 @@ pub(crate) fn is_child() -> bool {
     PROCESS.load(Relaxed) != 0 && !is_it()
 }
 
+/// Does each call ask first whether and how it is checked? One load.
+#[inline(always)]
+pub(crate) fn asks_first() -> bool {
+    ASKS_FIRST.load(Relaxed)
+}
+
+/// From now on each call asks.
+pub(crate) extern "C" fn ask_first() {
+    ASKS_FIRST.store(true, Relaxed);
+}
+
 /// This process is over, as far as MPI goes.
 pub(crate) fn finish() {
     if !is_child() && !FINISHED.swap(true, AcqRel) {
@@ -97,6 +110,7 @@ pub(crate) fn begin() {
         return;
     }
     PROCESS.store(std::process::id(), Relaxed);
+    in_forked_children(ask_first);
     waits::starting();
     findings::prepare();
     if !findings::is_silent() {

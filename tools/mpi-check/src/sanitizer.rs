@@ -24,7 +24,7 @@ use mpi_tool_layer::{FunctionClass, FunctionId, Site};
 use crate::areas::Area;
 use crate::arguments::Checked;
 use crate::places::Mark;
-use crate::{extensions, requests, unseen};
+use crate::{extensions, process, requests, unseen};
 pub(crate) use fibers::{Since, Ticket, end, end_all};
 use quiet::release_to_calls;
 pub(crate) use quiet::{Quiet, ends_at_once};
@@ -45,6 +45,7 @@ pub(crate) fn prepare() {
         return;
     }
     IS_ON.store(true, Relaxed);
+    process::ask_first();
     reports::note_limits();
 }
 

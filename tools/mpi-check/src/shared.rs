@@ -11,17 +11,16 @@ use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use mpi_tool_layer::make_room;
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
+use mpi_tool_layer::{MappedFile, make_room};
 
 use crate::accesses;
 use crate::collectives::{Broken, Slot as CollectiveSlot};
@@ -203,7 +202,7 @@ pub(crate) fn shared() -> &'static Shared {
 #[cold]
 fn own() -> &'static Shared {
     static OWN: OnceLock<usize> = OnceLock::new();
-    let address = *OWN.get_or_init(|| map(None).unwrap_or(0));
+    let address = *OWN.get_or_init(|| alone().unwrap_or(0));
     assert!(address != 0, "there is memory for the checker's tables");
     // SAFETY: the pointer must lead to a `Shared` that stays: `map` has given the address of zeroed memory of this size, which is
     // there for as long as the process lives.
@@ -246,30 +245,21 @@ fn open(path: &Path) -> io::Result<(usize, PathBuf)> {
         let _ = fs::remove_file(path);
         return Err(problem);
     }
-    Ok((map(Some(&file))?, path.to_owned()))
+    let mapped = MappedFile::new(&file, 0, size_of::<Shared>())?;
+    Ok((mapped.address().as_ptr().expose_provenance(), path.to_owned()))
 }
 
-/// Maps a file of the size of [`Shared`], or zeroed memory: its address.
-fn map(file: Option<&File>) -> io::Result<usize> {
-    let flags = match file {
-        Some(_) => libc::MAP_SHARED,
-        None => libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    };
-    // SAFETY: `mmap` may choose the address, so nothing that is there is lost. A file has the length.
-    let address = unsafe {
-        libc::mmap(
-            core::ptr::null_mut(),
-            size_of::<Shared>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            flags,
-            file.map_or(-1, |file| file.as_raw_fd()),
-            0,
-        )
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+/// Zeroed memory of the size of [`Shared`], of this process alone: its address.
+fn alone() -> io::Result<usize> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: `mmap` may choose the address, so nothing that is there is lost.
+    let address =
+        unsafe { libc::mmap(core::ptr::null_mut(), size_of::<Shared>(), protection, flags, -1, 0) };
+    match address == libc::MAP_FAILED {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(address.expose_provenance()),
     }
-    Ok(address.expose_provenance())
 }
 
 /// A number that the processes with the same memory have, and no others.

@@ -1,6 +1,5 @@
 //! The file, and the mapped chunks of it that threads write to.
 
-use core::ptr::NonNull;
 use core::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Relaxed, Release},
@@ -8,12 +7,11 @@ use core::sync::atomic::{
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::trace::{HEADER, LONGEST, PAGE, UNKNOWN, Writer, chunk, header};
-use mpi_tool_layer::{may_have_bytes, say};
+use mpi_tool_layer::{MappedFile, is_forked_child, may_have_bytes, say};
 
 /// The longest chunk, in bytes. A thread's first ones are shorter.
 const LONGEST_CHUNK: usize = 1 << 16;
@@ -46,14 +44,11 @@ struct Store {
 /// there.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk {
-    address: NonNull<u8>,
+    mapped: MappedFile,
     /// Where it is in the file.
     offset: usize,
     length: usize,
 }
-
-// SAFETY: a chunk is memory that stays mapped until it is given back, and all writing is by its owner or by atomics.
-unsafe impl Send for Chunk {}
 
 impl Chunk {
     /// How many bytes of records there may be.
@@ -69,7 +64,7 @@ impl Chunk {
     #[inline(always)]
     pub(crate) unsafe fn place<'a>(self, at: usize) -> &'a mut [u8; LONGEST] {
         // SAFETY: the memory must be there and be nobody else's: the caller says so, and the chunk is mapped.
-        unsafe { self.address.add(chunk::RECORDS + at).cast().as_mut() }
+        unsafe { self.mapped.address().add(chunk::RECORDS + at).cast().as_mut() }
     }
 
     /// A word at the beginning.
@@ -78,7 +73,7 @@ impl Chunk {
         debug_assert!((number + 1) * 8 <= self.length);
         // SAFETY: the memory must be there, aligned, and written by atomics only: the chunk is mapped, at a multiple of
         // the page's size, and is longer; records begin behind the words of a chunk, and the header has none.
-        unsafe { self.address.cast::<AtomicU64>().add(number).as_ref() }
+        unsafe { self.mapped.address().cast::<AtomicU64>().add(number).as_ref() }
     }
 
     /// So many bytes of records are whole.
@@ -103,31 +98,13 @@ impl Chunk {
 
     /// Maps a part of the file, whose memory is there.
     fn map(file: &File, offset: usize, length: usize) -> io::Result<Self> {
-        // SAFETY: `mmap` may choose the address, so nothing that is there is lost.
-        let address = unsafe {
-            libc::mmap(
-                core::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                offset as libc::off_t,
-            )
-        };
-        match NonNull::new(address.cast::<u8>()) {
-            Some(start) if address != libc::MAP_FAILED => {
-                Ok(Self { address: start, offset, length })
-            }
-            _ => Err(io::Error::last_os_error()),
-        }
+        MappedFile::new(file, offset, length).map(|mapped| Self { mapped, offset, length })
     }
 
-    /// Takes the chunk out of the memory. It stays in the file. Not by `munmap`: MPIs (UCX) put themselves behind that, to
-    /// know which of their buffers are gone, and keep more than a hundred bytes of each call.
+    /// Takes the chunk out of the memory. It stays in the file.
     fn unmap(self) {
-        // SAFETY: the range must be a mapping that nobody uses any more: its owner has given it back. No MPI knows it as a
-        // buffer.
-        unsafe { libc::syscall(libc::SYS_munmap, self.address.as_ptr(), self.length) };
+        // SAFETY: nobody may use the memory any more: the chunk's owner has given it back.
+        unsafe { self.mapped.unmap() };
     }
 }
 
@@ -169,12 +146,13 @@ pub(crate) fn lost(calls: u64) {
     with(|store| store.header.word(header::LOST).fetch_add(calls, Relaxed));
 }
 
-/// Does something with the file. `None` without one, and in a signal handler that has come while this thread was here.
+/// Does something with the file. `None` without one, in a signal handler that has come while this thread was here, and in a forked
+/// child: the file is its parent's.
 fn with<R>(f: impl FnOnce(&mut Store) -> R) -> Option<R> {
     thread_local! {
         static IS_INSIDE: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
     }
-    if IS_INSIDE.replace(true) {
+    if is_forked_child() || IS_INSIDE.replace(true) {
         return None;
     }
     let result = STORE.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(f);

@@ -1,5 +1,6 @@
 //! The run folder, and this process's file in it: made before `MPI_Init`, removed after `MPI_Finalize`.
 
+use core::ptr::NonNull;
 use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64,
     Ordering::{AcqRel, Relaxed, Release},
@@ -7,7 +8,6 @@ use core::sync::atomic::{
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use mpi_facts::watch::{
 use mpi_tool_layer::mpi_sys::{self, pmpi};
 use mpi_tool_layer::run::{Job, file_name, host, in_default_folder, named_folder, problem};
 use mpi_tool_layer::{
-    Clock, Word as _, launched_on_one_host, launched_rank, launched_ranks, make_room, options,
-    rank_among_strangers, say, without_signals, world_position,
+    Clock, MappedFile, Word as _, launched_on_one_host, launched_rank, launched_ranks, make_room,
+    options, rank_among_strangers, say, without_signals, world_position,
 };
 
 use crate::guard;
@@ -364,20 +364,8 @@ fn make_file(folder: &Path) -> io::Result<((), PathBuf)> {
 fn map(file: &fs::File) -> io::Result<()> {
     let length = size_of::<Words>();
     make_room(file, length as u64)?;
-    let at = |flags, descriptor| {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: `mmap` replaces the pages from the address on, which must be nobody else's: they are all of a static's, which
-        // begins at a page and has a whole number of them. It has atomic numbers only, all of them 0, and so have the new pages.
-        unsafe {
-            let address = (&raw const MEMORY).cast_mut().cast();
-            libc::mmap(address, length, protection, flags | libc::MAP_FIXED, descriptor, 0)
-        }
-    };
-    if at(libc::MAP_SHARED, file.as_raw_fd()) == libc::MAP_FAILED {
-        let error = io::Error::last_os_error();
-        // What was there may be gone.
-        at(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1);
-        return Err(error);
-    }
-    Ok(())
+    let address = NonNull::from(&MEMORY).cast();
+    // SAFETY: the pages must be nobody else's: they are all of a static's, which begins at a page and has a whole number of them. It
+    // has atomic numbers only, all of them 0, and so have the new pages.
+    unsafe { MappedFile::in_place_of(address, file, length) }.map(drop)
 }

@@ -24,7 +24,7 @@ use clap::{Args, ValueEnum};
 
 use crate::environment::{self, Mpi};
 use crate::step::run;
-use crate::tools::{Builds, build_tools, serving_builds};
+use crate::tools::{Builds, build_tools, compile_for, serving_builds};
 
 pub(crate) use flicker::Flicker;
 pub(crate) use names::left_out_on;
@@ -94,11 +94,14 @@ pub(crate) struct Test {
     /// Only prints what is run and what is left out; with a commit, as if that were the last one
     #[arg(long, value_name = "COMMIT", num_args = 0..=1, default_missing_value = "HEAD")]
     plan: Option<String>,
+    /// The tools, and what links MPI, are compiled for a processor of rustc's, such as x86-64-v4, in folders of their own
+    #[arg(long, value_name = "CPU")]
+    target_cpu: Option<String>,
     /// Parts of names of tests
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// What is built for another processor, below an emulator: unit tests, and tools with programs; with a suite, all of it
-    #[arg(long, conflicts_with_all = ["profile", "touched", "long", "accept", "minutes", "plan"])]
+    #[arg(long, conflicts_with_all = ["profile", "touched", "long", "accept", "minutes", "plan", "target_cpu"])]
     arch: Option<Arch>,
     /// Passed on to cargo-nextest
     #[arg(last = true)]
@@ -126,6 +129,9 @@ impl Test {
                 no_build: self.no_build,
                 arguments: &self.arguments,
             });
+        }
+        if let Some(processor) = &self.target_cpu {
+            compile_for(processor.clone());
         }
         let start = Instant::now();
         let data = Data::read()?;

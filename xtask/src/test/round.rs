@@ -11,7 +11,7 @@ use super::results::{self, Results};
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, run, step};
 use crate::surroundings;
-use crate::tools::{linked_folder, serving, tools_folder};
+use crate::tools::{for_processor, linked_folder, serving, tools_folder};
 
 /// What tests are compiled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +125,7 @@ impl Round {
         }
         if self.build == Build::Linked {
             nextest.arg("--target-dir").arg(linked_folder(&self.mpi));
+            for_processor(&mut nextest);
         }
         match self.build {
             Build::Neutral if self.is_unit => _ = nextest.args(["--lib", "--bins"]),
@@ -229,6 +230,7 @@ fn build_as_tests(mpi: &Mpi, packages: &[&[&str]]) -> Result<Command> {
 /// Builds the programs and tools in Rust that tests start under an MPI.
 fn linked_build(mpi: &Mpi) -> Result<()> {
     let mut build = build_as_tests(mpi, linked(mpi))?;
+    for_processor(&mut build);
     run(build.arg("--examples").arg("--target-dir").arg(linked_folder(mpi)))
 }
 
@@ -253,6 +255,7 @@ pub(super) fn documentation(mpi: &Mpi, results: &mut Results) {
         tests
             .args(["test", "--doc", "--quiet", "--no-fail-fast", "--target-dir"])
             .arg(linked_folder(mpi));
+        for_processor(&mut tests);
         // All that tests link, also what has no examples: with other features, all would be compiled again.
         let libraries = ["rmpi-facts", "rmpi-macros", "mpi-tool-macros"];
         for package in linked(mpi).iter().copied().flatten().chain(&libraries) {

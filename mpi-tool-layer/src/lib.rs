@@ -192,7 +192,7 @@ pub use host::ends::after_all;
 pub use host::launcher::{
     launched_on_one_host, launched_rank, launched_ranks, rank_among_strangers,
 };
-pub use host::mapped::{MappedFile, in_forked_children, is_forked_child};
+pub use host::mapped::{InChild, MappedFile, in_forked_children, is_forked_child};
 pub use host::noted::NotesMessages;
 pub use host::options;
 pub use host::output::{print, say};

@@ -1,6 +1,7 @@
 //! Memory that other processes see, too: parts of files, mapped. A child that `fork` makes of this process is no rank, and what it
-//! does must not stand in the files of the process that has made it. So each such part is a private copy in the child.
+//! does must not stand in the files of the process that has made it. So the child has memory of its own in place of each such part.
 
+use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicUsize,
@@ -13,12 +14,21 @@ use std::sync::Once;
 
 /// A part of a file in memory, to read and to write. It stays mapped until it is given back.
 ///
-/// A child that `fork` makes has a copy of its own at the same address: it can go on with it, and the file does not change. (A
-/// child of `vfork` has its parent's memory until it starts another program.)
+/// A child that `fork` makes has memory of its own at the same address, and the file does not change. (A child of `vfork` has its
+/// parent's memory until it starts another program.)
 #[derive(Clone, Copy, Debug)]
 pub struct MappedFile {
     address: NonNull<u8>,
     length: usize,
+}
+
+/// What a forked child finds in place of what its parent has mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InChild {
+    /// A copy, with which it can go on. `fork` takes as long as copying does.
+    Copy,
+    /// Zeros.
+    Zeros,
 }
 
 // SAFETY: the memory is the whole process's, and can be read, written and given back by any thread. All use of it is unsafe.
@@ -31,12 +41,14 @@ impl MappedFile {
     ///
     /// # Errors
     /// The system's.
-    pub fn new(file: &File, offset: usize, length: usize) -> io::Result<Self> {
+    pub fn new(file: &File, offset: usize, length: usize, in_child: InChild) -> io::Result<Self> {
         // SAFETY: without an address, the system chooses one where nothing is.
-        unsafe { Self::map(ptr::null_mut(), file, offset, length) }
+        let mapped = unsafe { Self::map(ptr::null_mut(), file, offset, length) }?;
+        mapped.note(in_child);
+        Ok(mapped)
     }
 
-    /// Maps the beginning of a file in place of memory that is there. After an error, that memory holds zeros.
+    /// Maps the beginning of a file in place of memory that is there. A child has a copy. After an error, that memory holds zeros.
     ///
     /// # Safety
     /// `address` is the beginning of a page. The pages of `length` bytes from there on are the caller's, and may become those of
@@ -51,10 +63,10 @@ impl MappedFile {
     ) -> io::Result<Self> {
         // SAFETY: the caller promises the same.
         let mapped = unsafe { Self::map(address.as_ptr(), file, 0, length) };
-        if mapped.is_err() {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        match &mapped {
+            Ok(mapped) => mapped.note(InChild::Copy),
             // SAFETY: as above. What was there may be gone.
-            unsafe { libc::mmap(address.as_ptr().cast(), length, PROTECTION, flags, -1, 0) };
+            Err(_) => unsafe { zeros(address.as_ptr().cast(), length) },
         }
         mapped
     }
@@ -70,11 +82,7 @@ impl MappedFile {
             libc::mmap(address.cast(), length, PROTECTION, flags, file.as_raw_fd(), offset)
         };
         match NonNull::new(mapped.cast::<u8>()).filter(|_| mapped != libc::MAP_FAILED) {
-            Some(address) => {
-                let mapped = Self { address, length };
-                mapped.note();
-                Ok(mapped)
-            }
+            Some(address) => Ok(Self { address, length }),
             None => Err(io::Error::last_os_error()),
         }
     }
@@ -98,9 +106,9 @@ impl MappedFile {
     }
 
     /// Puts it on the list that a forked child goes through.
-    fn note(self) {
-        static COPIES: Once = Once::new();
-        COPIES.call_once(|| in_forked_children(copy_all));
+    fn note(self, in_child: InChild) {
+        static REPLACES: Once = Once::new();
+        REPLACES.call_once(|| in_forked_children(replace_all));
         let address = self.address.as_ptr().expose_provenance();
         let place = slots()
             .find(|slot| slot.address.compare_exchange(FREE, CLAIMED, AcqRel, Relaxed).is_ok());
@@ -108,6 +116,7 @@ impl MappedFile {
             let new = Box::leak(Box::new(Slot {
                 address: AtomicUsize::new(CLAIMED),
                 length: AtomicUsize::new(0),
+                is_copied: AtomicBool::new(false),
                 next: AtomicPtr::new(ptr::null_mut()),
             }));
             let mut first = FIRST.load(Acquire);
@@ -120,6 +129,7 @@ impl MappedFile {
             }
         });
         place.length.store(self.length, Relaxed);
+        place.is_copied.store(in_child == InChild::Copy, Relaxed);
         place.address.store(address, Release);
     }
 
@@ -139,6 +149,7 @@ struct Slot {
     /// Or [`FREE`], or [`CLAIMED`]: neither is the address of a page that a program may have.
     address: AtomicUsize,
     length: AtomicUsize,
+    is_copied: AtomicBool,
     next: AtomicPtr<Slot>,
 }
 
@@ -158,36 +169,50 @@ fn slots() -> impl Iterator<Item = &'static Slot> {
 
 /// In a child, before `fork` returns there: all that is mapped becomes the child's own. The only thread is this one, and other
 /// threads may have left any lock taken: only system calls are made.
-extern "C" fn copy_all() {
+extern "C" fn replace_all() {
     for slot in slots() {
         let address = slot.address.load(Acquire);
-        if address != FREE && address != CLAIMED {
-            copy(ptr::with_exposed_provenance_mut(address), slot.length.load(Relaxed));
+        if address == FREE || address == CLAIMED {
+            continue;
+        }
+        let there = ptr::with_exposed_provenance_mut(address);
+        let length = slot.length.load(Relaxed);
+        // SAFETY: memory must be mapped there for `length` bytes, as the list says, and be used by nobody meanwhile: the child has
+        // no other thread. Who uses it later finds what was there, or has asked for zeros.
+        unsafe {
+            if !slot.is_copied.load(Relaxed) || copy(there, length).is_none() {
+                zeros(there, length);
+            }
         }
     }
 }
 
-/// Puts a private copy in place of what is mapped there.
-fn copy(there: *mut u8, length: usize) {
+/// Puts a private copy in place of what is mapped there. `None` without memory for one.
+///
+/// # Safety
+/// `length` bytes are mapped there, whole pages, and nobody uses them meanwhile.
+unsafe fn copy(there: *mut c_void, length: usize) -> Option<()> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: `there` must be mapped for `length` bytes: the list has what is. In the child, no other thread uses it. The copy is
-    // where nothing was, and then takes the place of the original with the same contents.
+    // SAFETY: the copy is made where nothing was, and then takes the place of the original with the same contents.
     unsafe {
         let new = libc::mmap(ptr::null_mut(), length, PROTECTION, flags, -1, 0);
         if new == libc::MAP_FAILED {
-            // Without memory for a copy, zeros: better than what is the parent's.
-            libc::mmap(there.cast(), length, PROTECTION, flags | libc::MAP_FIXED, -1, 0);
-            return;
+            return None;
         }
-        ptr::copy_nonoverlapping(there, new.cast(), length);
-        libc::mremap(
-            new,
-            length,
-            length,
-            libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
-            there.cast::<libc::c_void>(),
-        );
+        ptr::copy_nonoverlapping(there.cast::<u8>(), new.cast(), length);
+        let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        (libc::mremap(new, length, length, how, there) != libc::MAP_FAILED).then_some(())
     }
+}
+
+/// Puts private zeros in place of what is mapped there.
+///
+/// # Safety
+/// The whole pages of these bytes may become zeros under whoever uses them.
+unsafe fn zeros(there: *mut c_void, length: usize) {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: the caller allows it.
+    unsafe { libc::mmap(there, length, PROTECTION, flags, -1, 0) };
 }
 
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
@@ -226,6 +251,7 @@ pub fn in_forked_children(f: extern "C" fn()) {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::AtomicU8;
     use std::os::unix::fs::FileExt as _;
 
     use super::*;
@@ -254,18 +280,22 @@ mod tests {
     fn a_child_has_its_own() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&[7; 3 * 4096], 0).unwrap();
-        let first = MappedFile::new(&file, 0, 4096).unwrap();
+        let first = MappedFile::new(&file, 0, 4096, InChild::Zeros).unwrap();
         // SAFETY: nobody uses it.
         unsafe { first.unmap() };
-        let all = MappedFile::new(&file, 0, 2 * 4096).unwrap();
-        let last = MappedFile::new(&file, 2 * 4096, 4096).unwrap();
-        // SAFETY (here and below): each byte is in what is mapped, and this test alone uses it.
-        let places = [all.address(), unsafe { all.address().add(8191) }, last.address()];
-        let read = || places.map(|place| unsafe { place.read_volatile() });
+        let all = MappedFile::new(&file, 0, 2 * 4096, InChild::Copy).unwrap();
+        let last = MappedFile::new(&file, 2 * 4096, 4096, InChild::Zeros).unwrap();
+        // SAFETY: the bytes must be there, and be accessed by atomics: both are mapped for as long as this test runs, which alone
+        // knows of them.
+        let places = unsafe {
+            [all.address(), all.address().add(8191), last.address()]
+                .map(|place| AtomicU8::from_ptr(place.as_ptr()))
+        };
+        let read = || places.map(|place| place.load(Relaxed));
         assert!(in_child(|| {
             let before = read();
-            places.iter().for_each(|place| unsafe { place.write_volatile(9) });
-            is_forked_child() && before == [7; 3] && read() == [9; 3]
+            places.iter().for_each(|place| place.store(9, Relaxed));
+            is_forked_child() && before == [7, 7, 0] && read() == [9; 3]
         }));
         assert_eq!(read(), [7; 3]);
         let mut bytes = [0; 3 * 4096];
@@ -273,7 +303,7 @@ mod tests {
         assert_eq!(bytes, [7; 3 * 4096]);
         assert!(!is_forked_child());
         // The parent's own stores reach the file, also after a fork.
-        unsafe { places[2].write_volatile(8) };
+        places[2].store(8, Relaxed);
         file.read_exact_at(&mut bytes, 0).unwrap();
         assert_eq!(bytes[2 * 4096], 8);
     }

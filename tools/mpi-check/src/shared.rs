@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
-use mpi_tool_layer::{MappedFile, make_room};
+use mpi_tool_layer::{InChild, MappedFile, make_room};
 
 use crate::accesses;
 use crate::collectives::{Broken, Slot as CollectiveSlot};
@@ -245,7 +245,8 @@ fn open(path: &Path) -> io::Result<(usize, PathBuf)> {
         let _ = fs::remove_file(path);
         return Err(problem);
     }
-    let mapped = MappedFile::new(&file, 0, size_of::<Shared>())?;
+    // Nothing is checked in a child.
+    let mapped = MappedFile::new(&file, 0, size_of::<Shared>(), InChild::Zeros)?;
     Ok((mapped.address().as_ptr().expose_provenance(), path.to_owned()))
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::trace::{HEADER, LONGEST, PAGE, UNKNOWN, Writer, chunk, header};
-use mpi_tool_layer::{MappedFile, is_forked_child, may_have_bytes, say};
+use mpi_tool_layer::{InChild, MappedFile, is_forked_child, may_have_bytes, say};
 
 /// The longest chunk, in bytes. A thread's first ones are shorter.
 const LONGEST_CHUNK: usize = 1 << 16;
@@ -98,7 +98,11 @@ impl Chunk {
 
     /// Maps a part of the file, whose memory is there.
     fn map(file: &File, offset: usize, length: usize) -> io::Result<Self> {
-        MappedFile::new(file, offset, length).map(|mapped| Self { mapped, offset, length })
+        MappedFile::new(file, offset, length, InChild::Copy).map(|mapped| Self {
+            mapped,
+            offset,
+            length,
+        })
     }
 
     /// Takes the chunk out of the memory. It stays in the file.

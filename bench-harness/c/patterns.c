@@ -1,5 +1,6 @@
 /* The communication patterns that `patterns` has in Rust, in C as one writes it. */
 #include <mpi.h>
+#include <stdlib.h>
 
 void c_ping_pong(double *buffer, int count, int rounds) {
     int rank;
@@ -160,4 +161,24 @@ void c_call_isend_wait(double *buffer, int count, int rounds) {
 void c_call_allreduce(const double *send, double *receive, int count, int rounds) {
     for (int i = 0; i < rounds; i++)
         MPI_Allreduce(send, receive, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+}
+
+/* All processes' vectors, whose lengths they do not know of each other: the two calls and the memory that one cannot do without. */
+void c_call_allgatherv_vec(const double *send, double *receive, int count, int rounds) {
+    int size;
+    MPI_Comm_size(MPI_COMM_SELF, &size);
+    for (int i = 0; i < rounds; i++) {
+        int *counts = malloc(size * sizeof *counts), *places = malloc(size * sizeof *places), sum = 0;
+        MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, MPI_COMM_SELF);
+        for (int rank = 0; rank < size; rank++) {
+            places[rank] = sum;
+            sum += counts[rank];
+        }
+        double *all = malloc(sum * sizeof *all);
+        MPI_Allgatherv(send, count, MPI_DOUBLE, all, counts, places, MPI_DOUBLE, MPI_COMM_SELF);
+        *receive = all[sum - 1];
+        free(all);
+        free(places);
+        free(counts);
+    }
 }

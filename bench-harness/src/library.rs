@@ -95,7 +95,7 @@ impl Library {
 
         println!("Instructions of a call that has nothing to do (callgrind)\n");
         println!("| call | C | rmpi |\n|---|---|---|");
-        for call in ["rank", "send", "isend-wait", "allreduce"] {
+        for call in ["rank", "send", "isend-wait", "allreduce", "allgatherv_vec"] {
             let count = |language: &str| -> Result<f64> {
                 const CALLS: u32 = 2000;
                 let collect = |calls: u32| -> Result<f64> {

@@ -757,6 +757,20 @@ fn deadlocks_are_told_with_their_reasons() {
         let line = line_with("reasons.c", &text, comment);
         assert!(said.contains(&format!("(MPI_Win_allocate at {line}")), "{said}");
     }
+    let said = reason("detached").unwrap();
+    let line = line_with("reasons.c", &text, "BUFFERED");
+    assert!(said.contains("rank 0 in MPI_Buffer_detach at "), "{said}");
+    let message = format!("(MPI_Bsend at {line} detached");
+    assert!(said.contains(&message), "{said}");
+    assert!(said.contains("waits for rank 1 to receive its message with tag 1"), "{said}");
+    let said = reason("window_polled").unwrap();
+    assert!(said.contains("rank 0 polling with MPI_Win_test at "), "{said}");
+    assert!(said.contains("waits for rank 1"), "{said}");
+    let said = reason("all_looked_at").unwrap();
+    if !said.contains("rank 0 in MPI_Recv") {
+        assert!(said.contains("rank 0 polling with MPI_Request_get_status_all at "), "{said}");
+        assert!(said.contains("from rank 2"), "{said}");
+    }
     // Where ranks call different functions, that is told, and nobody is said to wait for itself.
     if let Some(said) = reason("mixed") {
         for rank in 0..3 {

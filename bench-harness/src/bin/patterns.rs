@@ -284,6 +284,9 @@ fn calls(
         ("c", "allreduce") => {
             c.two("c_call_allreduce")(send.as_ptr(), receive.as_mut_ptr(), 4, rounds);
         }
+        ("c", "allgatherv_vec") => {
+            c.two("c_call_allgatherv_vec")(send.as_ptr(), receive.as_mut_ptr(), 4, rounds);
+        }
         ("rust", "rank") => {
             for _ in 0..rounds {
                 black_box(world.rank()?);
@@ -303,6 +306,11 @@ fn calls(
         ("rust", "allreduce") => {
             for _ in 0..rounds {
                 alone.allreduce(&send, &mut receive, MpiOp::SUM)?;
+            }
+        }
+        ("rust", "allgatherv_vec") => {
+            for _ in 0..rounds {
+                black_box(alone.allgatherv_vec(&send)?);
             }
         }
         other => return Err(format!("no calls {other:?}").into()),

@@ -72,11 +72,66 @@ static void two_windows(void)
     MPI_Win_fence(0, r ? one : other);
 }
 
+/* Rank 1 waits for another message than the one that must leave the buffer. */
+static void detached(void)
+{
+    enum { LENGTH = 1 << 22 };
+    static char data[LENGTH], room[LENGTH + MPI_BSEND_OVERHEAD];
+    char *back;
+    int size;
+    if (r == 0) {
+        MPI_Buffer_attach(room, sizeof room);
+        MPI_Bsend(data, LENGTH, MPI_CHAR, 1, 1, W); /* BUFFERED */
+        MPI_Buffer_detach(&back, &size);
+    } else {
+        RECEIVE(0);
+    }
+}
+
+/* Rank 1 does not complete what rank 0 looks for. */
+static void window_polled(void)
+{
+    MPI_Win window;
+    MPI_Group world, other;
+    int *data, flag = 0, zero = 0, one = 1;
+    MPI_Win_allocate(64, 4, MPI_INFO_NULL, W, &data, &window);
+    MPI_Comm_group(W, &world);
+    MPI_Group_incl(world, 1, r == 0 ? &one : &zero, &other);
+    if (r == 0) {
+        MPI_Win_post(other, 0, window);
+        while (!flag) MPI_Win_test(window, &flag);
+    } else {
+        if (r == 1) MPI_Win_start(other, 0, window);
+        RECEIVE(0);
+    }
+}
+
+/* Of two messages one comes. */
+static void all_looked_at(void)
+{
+#if MPI_VERSION > 4 || MPI_VERSION == 4 && MPI_SUBVERSION >= 1
+    MPI_Request q[2];
+    int flag = 0, one = 1;
+    if (r == 0) {
+        MPI_Irecv(c, 1, MPI_INT, 1, 0, W, &q[0]);
+        MPI_Irecv(c + 1, 1, MPI_INT, 2, 0, W, &q[1]);
+        while (!flag) MPI_Request_get_status_all(2, q, &flag, MPI_STATUSES_IGNORE);
+    } else {
+        if (r == 1) MPI_Send(&one, 1, MPI_INT, 0, 0, W);
+        RECEIVE(0);
+    }
+#else
+    RECEIVE((r + 1) % 3);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     const struct { const char *name; void (*run)(void); } all[] = {
         {"sent_and_waiting", sent_and_waiting}, {"exchanged", exchanged}, {"mixed", mixed},
         {"once_more", once_more}, {"after_many", after_many}, {"two_windows", two_windows},
+        {"detached", detached},
+        {"window_polled", window_polled}, {"all_looked_at", all_looked_at},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(W, &r);

@@ -22,8 +22,11 @@ pub(crate) fn enter(
     receive: Option<&messages::Receive>,
 ) {
     use FunctionId::{
-        MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome, MPI_Win_complete,
-        MPI_Win_lock, MPI_Win_lock_all, MPI_Win_start, MPI_Win_wait,
+        MPI_Buffer_detach, MPI_Buffer_detach_c, MPI_Buffer_flush, MPI_Comm_detach_buffer,
+        MPI_Comm_detach_buffer_c, MPI_Comm_flush_buffer, MPI_Mprobe, MPI_Probe,
+        MPI_Session_detach_buffer, MPI_Session_detach_buffer_c, MPI_Session_flush_buffer, MPI_Wait,
+        MPI_Waitall, MPI_Waitany, MPI_Waitsome, MPI_Win_complete, MPI_Win_lock, MPI_Win_lock_all,
+        MPI_Win_start, MPI_Win_wait,
     };
     let function = checked.function;
     match function {
@@ -59,6 +62,15 @@ pub(crate) fn enter(
                 waits::enter(checked, &[waits::Need::Unlocked(lock)], false);
             }
         }
+        MPI_Buffer_detach
+        | MPI_Buffer_detach_c
+        | MPI_Buffer_flush
+        | MPI_Comm_detach_buffer
+        | MPI_Comm_detach_buffer_c
+        | MPI_Comm_flush_buffer
+        | MPI_Session_detach_buffer
+        | MPI_Session_detach_buffer_c
+        | MPI_Session_flush_buffer => waits::enter(checked, &messages::buffered(), true),
         FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
         // They have said already what they wait for.
         _ if checked.facts.is_of_group => {}

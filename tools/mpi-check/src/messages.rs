@@ -44,7 +44,9 @@ pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use slot::Slot;
 pub(crate) use table::Table;
-pub(crate) use under_way::{keys, nearly, posted_by, report_lost, sent_as, under_way, unsent};
+pub(crate) use under_way::{
+    buffered, keys, nearly, posted_by, report_lost, sent_as, under_way, unsent,
+};
 
 /// What one side says of the data.
 #[derive(Debug, Clone, Copy)]

@@ -14,8 +14,7 @@ use crate::{comms, objects, requests, waits};
 /// Is there something to note of a function's accepted calls?
 pub(crate) fn is_noted(function: FunctionId) -> bool {
     let name = function.name();
-    name.starts_with("MPI_Request_get_status")
-        || is_of_buffers(name)
+    is_of_buffers(name)
         || sets_attribute(name)
         || makes_later(function)
         || waits::is_poll(function)
@@ -40,7 +39,7 @@ fn makes_later(function: FunctionId) -> bool {
 pub(crate) fn note<'c>(call: AnyCall<'c>, checked: &Checked<'c>, accepted: Accepted<'c>) {
     if waits::is_poll(checked.function) {
         waits::looked(checked, waits::found(call, accepted));
-        if checked.function != FunctionId::MPI_Request_get_status {
+        if !waits::is_look(checked.function) {
             return;
         }
     }

@@ -43,7 +43,7 @@ use crate::shared::{RANKS, limit, shared};
 pub(crate) use hosts::remove as remove_exchanged;
 pub(crate) use locks::{locked, unlocked};
 pub(crate) use mpi_check_engine::{Lock, Need};
-pub(crate) use polls::{found, is_poll, looked};
+pub(crate) use polls::{found, is_look, is_poll, looked};
 pub(crate) use tasks::starting;
 
 /// How many needs of one call are kept.

@@ -66,7 +66,7 @@ pub(super) fn entering(checked: &Checked<'_>, window: u64) {
 
 /// What a call needs to return that starts an epoch, completes one, or waits for the end of those of others.
 pub(crate) fn needs(checked: &Checked<'_>) -> SmallVec<[Need; 4]> {
-    use FunctionId::{MPI_Win_complete, MPI_Win_start, MPI_Win_wait};
+    use FunctionId::{MPI_Win_complete, MPI_Win_start, MPI_Win_test, MPI_Win_wait};
     let Some(window) = window_of(checked, None).filter(|_| checked.is_sound) else {
         return SmallVec::new();
     };
@@ -76,7 +76,7 @@ pub(crate) fn needs(checked: &Checked<'_>) -> SmallVec<[Need; 4]> {
         match checked.function {
             MPI_Win_start if !started => common.needs(What::Post, 1),
             MPI_Win_complete if started => common.needs(What::Post, 0),
-            MPI_Win_wait if posted => common.needs(What::Complete, 0),
+            MPI_Win_wait | MPI_Win_test if posted => common.needs(What::Complete, 0),
             _ => SmallVec::new(),
         }
     })

@@ -3,14 +3,15 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use mpi_tool_layer::FunctionId;
+use smallvec::SmallVec;
 
 use super::{Channel, Slot, Wanted, has};
-use crate::findings::{Class, Place, report_of};
+use crate::findings::{Class, Place, rank, report_of};
 use crate::hosts;
 use crate::names;
 use crate::places::{self, Mark};
 use crate::shared::{limit, shared};
-use crate::waits;
+use crate::waits::{self, Need};
 
 /// The channels of all messages that have been sent and not received.
 pub(crate) fn under_way() -> Vec<Channel> {
@@ -52,6 +53,17 @@ impl Sent {
         Some(Self { channel: slot.channel(), function: sent.function, mark: sent.mark })
     }
 
+    /// Is it in a buffer that the program has given MPI for that?
+    fn is_buffered(&self) -> bool {
+        use FunctionId::{
+            MPI_Bsend, MPI_Bsend_c, MPI_Bsend_init, MPI_Bsend_init_c, MPI_Ibsend, MPI_Ibsend_c,
+        };
+        matches!(
+            self.function,
+            MPI_Bsend | MPI_Bsend_c | MPI_Bsend_init | MPI_Bsend_init_c | MPI_Ibsend | MPI_Ibsend_c
+        )
+    }
+
     /// Does the send wait for a receive, whatever MPI does?
     pub(crate) fn is_synchronous(&self) -> bool {
         use FunctionId::{
@@ -62,6 +74,20 @@ impl Sent {
             MPI_Issend | MPI_Issend_c | MPI_Ssend | MPI_Ssend_c | MPI_Ssend_init | MPI_Ssend_init_c
         )
     }
+}
+
+/// What must come for a call that waits until this process's buffered messages have left their buffer: the receiver of any of those
+/// that nobody has asked for. MPI may have sent some of them without, but as long as the call stands not all of them. Nothing
+/// if one of them is on its way: that alone may take long.
+pub(crate) fn buffered() -> SmallVec<[Need; 4]> {
+    let own = |slot: &Slot| slot.is_sent() && slot.source.load(Relaxed) == rank();
+    let all = shared().messages.all().filter(|(_, slot)| own(slot));
+    let all = all.filter(|(_, slot)| Sent::of(slot).is_some_and(|sent| sent.is_buffered()));
+    let need = |(key, slot): (u64, &Slot)| {
+        let target = slot.target.load(Relaxed);
+        slot.is_lost().then_some(Need::Receiver { key, target })
+    };
+    all.map(need).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The message of a key, if it is under way.

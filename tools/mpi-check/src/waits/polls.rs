@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::{NEEDS, Need, NeedState, RankState, own, state};
 use crate::arguments::Checked;
+use crate::epochs;
 use crate::messages;
 use crate::places::Mark;
 use crate::requests;
@@ -15,24 +16,52 @@ use crate::requests;
 /// Does the function look for something, and return at once?
 pub(crate) fn is_poll(function: FunctionId) -> bool {
     use FunctionId::{
-        MPI_Improbe, MPI_Iprobe, MPI_Request_get_status, MPI_Test, MPI_Testall, MPI_Testany,
-        MPI_Testsome,
+        MPI_Improbe, MPI_Iprobe, MPI_Test, MPI_Testall, MPI_Testany, MPI_Testsome, MPI_Win_test,
+    };
+    is_look(function)
+        || matches!(
+            function,
+            MPI_Improbe
+                | MPI_Iprobe
+                | MPI_Test
+                | MPI_Testall
+                | MPI_Testany
+                | MPI_Testsome
+                | MPI_Win_test
+        )
+}
+
+/// Does it look at requests, and leave them as they are?
+pub(crate) fn is_look(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_Request_get_status, MPI_Request_get_status_all, MPI_Request_get_status_any,
+        MPI_Request_get_status_some,
     };
     matches!(
         function,
-        MPI_Improbe
-            | MPI_Iprobe
-            | MPI_Request_get_status
-            | MPI_Test
-            | MPI_Testall
-            | MPI_Testany
-            | MPI_Testsome
+        MPI_Request_get_status
+            | MPI_Request_get_status_all
+            | MPI_Request_get_status_any
+            | MPI_Request_get_status_some
     )
+}
+
+/// The requests that an accepted call has looked at.
+fn looked_at<'c>(call: AnyCall<'c>) -> SmallVec<[MPI_Request; 4]> {
+    let words = call.words();
+    if call.function() == FunctionId::MPI_Request_get_status {
+        return SmallVec::from_slice(&[MPI_Request::from_word(words[0])]);
+    }
+    let count = usize::try_from(c_int::from_word(words[0])).unwrap_or(0);
+    let first = <*const MPI_Request>::from_word(words[1]);
+    // SAFETY: so many requests must be there, unless there are none: MPI has accepted the call, and read them.
+    (0..count).map(|at| unsafe { *first.add(at) }).collect()
 }
 
 /// Has an accepted call of such a function found something?
 pub(crate) fn found<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> bool {
-    if call.function() != FunctionId::MPI_Testsome {
+    use FunctionId::{MPI_Request_get_status_some, MPI_Testsome};
+    if !matches!(call.function(), MPI_Testsome | MPI_Request_get_status_some) {
         return call.has_flag_set(accepted);
     }
     let outcount = <*const c_int>::from_word(call.words()[2]);
@@ -56,12 +85,14 @@ pub(crate) fn looked(checked: &Checked<'_>, has_found: bool) {
             let wanted = messages::wanted_of(checked);
             SmallVec::from_slice(&[wanted.map_or(Need::Nothing, Need::Message)])
         }
-        FunctionId::MPI_Request_get_status => {
-            requests::needs_of(&[MPI_Request::from_word(call.words()[0])])
-        }
+        FunctionId::MPI_Win_test => epochs::needs(checked),
+        function if is_look(function) => requests::needs_of(&looked_at(call)),
         _ => requests::needs_of(call.requests()),
     };
-    let is_all = checked.function == FunctionId::MPI_Testall;
+    let is_all = matches!(
+        checked.function,
+        FunctionId::MPI_Testall | FunctionId::MPI_Request_get_status_all | FunctionId::MPI_Win_test
+    );
     if needs.is_empty() || needs.len() > NEEDS {
         begin(own, checked, &[Need::Nothing], false);
     } else if own.state.load(Relaxed) != state::POLLING {

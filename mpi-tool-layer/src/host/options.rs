@@ -10,7 +10,8 @@
 //! | `MPI_TOOL_VERBOSE` | `0`, `1` | say where a report is; by default only to a terminal |
 //! | `MPI_TOOL_HELP` | `1` | say all this |
 //!
-//! `MPI_TOOL_RUN` names the run folder, for the tools that keep files there.
+//! `MPI_TOOL_RUN` names the run folder, for the tools that keep files there. `MPI_TOOL_LIBRARIES` names libraries, by the beginnings
+//! of their files' names with colons in between: a call that comes out of them is told with the program's own line.
 //!
 //! With the tool's name in it, a variable is for that tool alone: `MPI_TOOL_CALL_COUNTER_FORMAT`. A
 //! tool may have [settings](crate::Setting) of its own, which are named so, too.
@@ -140,6 +141,12 @@ pub(crate) fn refusal(own: &[Setting], name: &str) -> Option<String> {
         .then(|| format!("{name} is no option of this tool; its options are {}", known.join(", ")))
 }
 
+/// `MPI_TOOL_LIBRARIES`: what also counts as a library, and not as the program's own.
+#[cfg(feature = "call-sites")]
+pub(crate) fn libraries() -> String {
+    env::var("MPI_TOOL_LIBRARIES").unwrap_or_default()
+}
+
 /// Is a variable of the environment set, and not to `0`?
 pub fn is_on(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
@@ -235,7 +242,10 @@ impl Options {
             match NAMES.iter().find(|known| **known == specific.unwrap_or(name)) {
                 Some(known) => settings.push((specific.is_some(), known, variable, value)),
                 // The folders where `mpi-tool` looks for tools, the run folder, and what `mpi-tool run` says of the run.
-                None if matches!(name, "PATH" | "RUN" | "JOB" | "GUARD" | "MARKS") => {}
+                None if matches!(
+                    name,
+                    "PATH" | "RUN" | "LIBRARIES" | "JOB" | "GUARD" | "MARKS"
+                ) => {}
                 None if specific.is_some_and(|name| options.own.has(name)) => {
                     let specific = specific.unwrap_or_default();
                     if let Err(reason) = options.own.set(specific, &value.to_string_lossy()) {

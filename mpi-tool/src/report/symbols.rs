@@ -1,10 +1,10 @@
 //! Source lines of places in programs and libraries, by their debug information.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::{env, fs};
 
 use addr2line::Loader;
-use mpi_facts::name_in_language;
+use mpi_facts::{is_library_file, name_in_language};
 use object::Endianness;
 use object::read::Object as _;
 use object::read::elf::ElfFile64;
@@ -148,11 +148,25 @@ impl Symbols {
         frames
     }
 
-    /// The functions of a call site: the program's own first, and not those of a library that wraps MPI.
+    /// The functions of a call site: the program's own first, and not those of a library that wraps MPI. Of a call that an installed
+    /// library makes, the first one says so: `main, through H5Dwrite (libhdf5.so.310)`.
     pub(crate) fn of_site(&mut self, site: &[Place]) -> Vec<Frame> {
-        let all: Vec<Frame> = site.iter().flat_map(|place| self.of(place)).collect();
+        let more = env::var("MPI_TOOL_LIBRARIES").unwrap_or_default();
+        let program = site.last().map_or("", |place| &place.file);
+        let is_own = |place: &Place| !is_library_file(&place.file, program, &more);
+        let own = site.iter().position(is_own).unwrap_or(0);
+        let all: Vec<Frame> = site[own..].iter().flat_map(|place| self.of(place)).collect();
         let library = mpi_facts::wrappers(all.iter().map(|frame| frame.function.as_deref()));
-        all.into_iter().skip(library).collect()
+        let mut frames: Vec<_> = all.into_iter().skip(library).collect();
+        if let (1.., Some(first)) = (own, frames.first_mut()) {
+            let library = site[0].file.rsplit('/').next().unwrap_or(&site[0].file);
+            let call = self.of(&site[0]).into_iter().next().and_then(|frame| frame.function);
+            let call =
+                call.map_or_else(|| library.to_owned(), |call| format!("{call} ({library})"));
+            let own = first.function.take().map_or_else(String::new, |own| format!("{own}, "));
+            first.function = Some(format!("{own}through {call}"));
+        }
+        frames
     }
 
     fn loader(&mut self, place: &Place) -> Option<&Loader> {

@@ -39,6 +39,7 @@ mod sessions;
 mod standing;
 mod stuck;
 mod texts;
+mod through;
 mod told;
 mod top;
 mod trace;

@@ -37,7 +37,7 @@ pub use shape::{
     is_collective_on_object, is_scan, only_tells,
 };
 pub use twins::Width;
-pub use wrappers::{is_wrapper, name_in_language, wrappers};
+pub use wrappers::{is_library_file, is_wrapper, name_in_language, wrappers};
 
 /// The example of the README is compiled.
 #[cfg(doctest)]

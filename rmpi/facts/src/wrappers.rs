@@ -6,6 +6,49 @@ const LIBRARIES: [&str; 5] = ["rmpi", "rmpi_actors", "rmpi_pgas", "rmpi_sys", "m
 /// Rust's own, which may stand in between. In C++, these are namespaces of anybody's.
 const BETWEEN: [&str; 3] = ["core", "alloc", "std"];
 
+/// How the names of libraries begin through which programs use MPI, wherever they are installed.
+const FILES: [&str; 25] = [
+    "libadios",
+    "libamrex",
+    "libboost_mpi",
+    "libelpa",
+    "libepetra",
+    "libfftw3_mpi",
+    "libfftw3f_mpi",
+    "libfftw3l_mpi",
+    "libhdf5",
+    "libHYPRE",
+    "libmfem",
+    "libnetcdf",
+    "libp4est",
+    "libparmetis",
+    "libpetsc",
+    "libpnetcdf",
+    "libptscotch",
+    "libsc.",
+    "libscalapack",
+    "libslepc",
+    "libsundials",
+    "libsuperlu_dist",
+    "libtpetra",
+    "libtrilinos",
+    "libzoltan",
+];
+
+/// Is a shared object a library that somebody has installed, and no part of the program whose author reads a report? By its path:
+/// it is in the system's folders and the program is not, or has a name that is known, or that begins as one of `more`, with colons in
+/// between (`MPI_TOOL_LIBRARIES`).
+pub fn is_library_file(path: &str, program: &str, more: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let begins = |begin: &str| !begin.is_empty() && name.starts_with(begin);
+    let is_of_system =
+        |path: &str| ["/usr/", "/lib", "/bin/"].iter().any(|folder| path.starts_with(folder));
+    path != program
+        && (is_of_system(path) && !is_of_system(program)
+            || FILES.into_iter().any(begins)
+            || more.split(':').any(begins))
+}
+
 /// Is a function, by its name in Rust's spelling, one of these crates'?
 fn is_of(crates: &[&str], function: &str) -> bool {
     let (own, of_trait) = match function.strip_prefix('<').and_then(|it| it.split_once(" as ")) {
@@ -64,6 +107,26 @@ mod tests {
     use super::{name_in_language, wrappers};
 
     /// As the compilers' manuals say.
+    #[test]
+    fn installed_libraries_are_known_by_their_paths() {
+        const PROGRAM: &str = "/home/me/build/solver";
+        for (path, is_one) in [
+            ("/usr/lib/x86_64-linux-gnu/libanything.so.1", true),
+            ("/lib64/libm.so.6", true),
+            ("/sw/hdf5/1.14/lib/libhdf5.so.310", true),
+            ("/home/me/build/libsolver.so", false),
+            (PROGRAM, false),
+            ("/home/me/libhd.so", false),
+            ("/home/me/build/libours.so.2", true),
+        ] {
+            assert_eq!(is_library_file(path, PROGRAM, "libother::libours"), is_one, "{path}");
+        }
+        assert!(!is_library_file("/home/me/build/libours.so.2", PROGRAM, ""));
+        // The libraries of an installed program are its own, but for those that others use, too.
+        assert!(!is_library_file("/usr/lib/liblammps.so.0", "/usr/bin/lmp", ""));
+        assert!(is_library_file("/usr/lib/libhdf5.so.0", "/usr/bin/lmp", ""));
+    }
+
     #[test]
     fn procedures_in_fortran_have_their_names() {
         for (symbol, name) in [

@@ -17,13 +17,26 @@ use rustc_hash::FxHashMap;
 use crate::shared::{Text, shared};
 use crate::wrappers;
 
-/// `solver.c:12 main`, or what is known of the place of a call; empty if nothing is.
+/// `solver.c:12 main`, or what is known of the place of a call; empty if nothing is. Of a call that an installed library makes:
+/// `solver.c:12 main, through H5Dwrite (libhdf5.so.310)`.
 pub(crate) fn describe(site: Site) -> String {
     let Some(place) = place_of(site) else { return String::new() };
-    describe_place(place.file(), place.offset())
+    let text = describe_place(place.file(), place.offset());
+    match site.places().first() {
+        Some(call) if call.offset() != place.offset() && call.is_of_library() => {
+            let library = Path::new(call.file()).file_name().unwrap_or_default().to_string_lossy();
+            let function = frames(call.file(), call.offset());
+            let function = function.and_then(|all| all.into_iter().next()?.function);
+            match function {
+                Some(function) => format!("{text}, through {function} ({library})"),
+                None => format!("{text}, through {library}"),
+            }
+        }
+        _ => text,
+    }
 }
 
-/// The place that a site's findings name: the call's own, or the first one outside of a library that wraps MPI.
+/// The place that a site's findings name: the call's own, or the first one outside of a library that wraps MPI or uses it.
 pub(crate) fn place_of(site: Site) -> Option<&'static CodePlace> {
     let places = site.places();
     if places.len() < 2 {
@@ -32,6 +45,9 @@ pub(crate) fn place_of(site: Site) -> Option<&'static CodePlace> {
     let of_user = |place: &CodePlace| {
         if place.python().is_some() {
             return true;
+        }
+        if place.is_of_library() {
+            return false;
         }
         let all = frames(place.file(), place.offset());
         all.is_none_or(|all| !all.iter().all(Frame::is_wrapper))

@@ -62,7 +62,8 @@ use search::new_site;
 /// ```
 ///
 /// What stands between the application and the tool is passed over: other tools, and the libraries of MPI's by
-/// which Fortran calls. In a level of a stack, calls have no site: [`UNKNOWN`](Self::UNKNOWN).
+/// which Fortran calls. Where an installed library has made the call and its callers, as many as are wanted, the last place is
+/// that in the program which has called the library, however deep; of a depth of 1, there are two places then. In a level of a stack, calls have no site: [`UNKNOWN`](Self::UNKNOWN).
 ///
 /// A site that the thread has called from before costs some thirty instructions, and a few more for each caller beyond
 /// three; one that is new some microseconds. Where functions of Python are [followed](Self::follow_python), it costs several hundred
@@ -232,6 +233,8 @@ pub(crate) struct File {
     pub(crate) path: String,
     /// The build ID that its linker gave it; empty if there is none.
     pub(crate) build_id: Vec<u8>,
+    /// It is a library that somebody has installed, and not the program's own.
+    pub(crate) is_library: bool,
 }
 
 /// A place in the code of a program or a library.
@@ -245,6 +248,12 @@ impl CodePlace {
     /// The function of Python, if it is one. Then [`file`](Self::file) has it in words for `mpi-tool`, and [`offset`](Self::offset) the line.
     pub fn python(&self) -> Option<PythonPlace<'static>> {
         PythonPlace::of(self.file(), self.offset)
+    }
+
+    /// Is it in a library that somebody has installed: in the system's folders, one that is known by its name, or one that
+    /// `MPI_TOOL_LIBRARIES` names?
+    pub fn is_of_library(&self) -> bool {
+        self.file.is_library
     }
 
     /// The path of the program or library.

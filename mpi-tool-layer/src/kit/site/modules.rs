@@ -5,11 +5,13 @@ use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt as _;
 
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+use mpi_facts::is_library_file;
 
 use super::File;
 use crate::arch::{DYNAMIC_LINKER, Unwinder};
 use crate::host::linker::here;
 use crate::host::objects::{Object, each_object};
+use crate::host::options;
 
 /// A loaded object.
 pub(super) struct Loaded {
@@ -25,6 +27,8 @@ pub(super) struct Loaded {
 pub(super) enum Role {
     /// The application's code.
     Application,
+    /// A library that was installed: who asks where a call comes from means what has called it.
+    Library,
     /// A tool: a call that comes out of it is the application's call of it.
     Tool,
     /// MPI's own code, which calls MPI for itself.
@@ -47,13 +51,24 @@ pub(super) struct Modules {
     version: [u64; 2],
     loaded: Vec<Loaded>,
     pub(super) unwinder: Unwinder<&'static [u8]>,
+    /// The program's path.
+    program: String,
+    /// The names of libraries that the user has set.
+    libraries: String,
     /// All that there ever were.
     files: Vec<(Range<u64>, &'static File)>,
 }
 
 impl Modules {
     pub(super) fn new() -> Self {
-        Self { version: [0; 2], loaded: Vec::new(), unwinder: Unwinder::new(), files: Vec::new() }
+        Self {
+            version: [0; 2],
+            loaded: Vec::new(),
+            unwinder: Unwinder::new(),
+            program: path_of(c""),
+            libraries: options::libraries(),
+            files: Vec::new(),
+        }
     }
 
     /// Looks again if something was loaded or unloaded, and says whether that was so.
@@ -85,6 +100,8 @@ impl Modules {
             _ if object.is_mpi_code() => Role::Mpi,
             Some(b"libc.so.6" | b"libpthread.so.0") => Role::Start,
             Some(name) if name == DYNAMIC_LINKER => Role::Start,
+            // The program itself has no path here.
+            _ if self.is_library(object) => Role::Library,
             _ => Role::Application,
         };
         let build_id = object.build_id().unwrap_or_default();
@@ -96,8 +113,9 @@ impl Modules {
         let file = match known {
             Some((_, file)) => *file,
             None => {
+                let is_library = role == Role::Library;
                 let file: &'static File =
-                    Box::leak(Box::new(File { path, build_id: build_id.to_owned() }));
+                    Box::leak(Box::new(File { path, build_id: build_id.to_owned(), is_library }));
                 self.files.push((addresses.clone(), file));
                 file
             }
@@ -124,6 +142,11 @@ impl Modules {
             self.unwinder.add_module(Module::new(String::new(), addresses.clone(), base, sections));
         }
         self.loaded.push(Loaded { addresses, base, file, role });
+    }
+
+    fn is_library(&self, object: &Object<'_>) -> bool {
+        let path = object.path().to_string_lossy();
+        !path.is_empty() && is_library_file(&path, &self.program, &self.libraries)
     }
 
     /// Is an address in the code that the kernel has started, which calls the C library, which calls `main`?

@@ -108,8 +108,13 @@ impl Search {
         let first = self.first_of_application(&frames);
         let is_of_mpi = self.is_of_mpi(&frames);
         let from = first.unwrap_or(0);
-        let mut places: Vec<_> = frames.0[from..]
+        let own = self.own_frame(&frames, from, depth);
+        // The library's first frames, and the one that has called it, in place of those between.
+        let kept = own.map_or(&[][..], |own| &frames.0[own..=own]);
+        let shown = own.map_or(frames.0.len().min(from + depth), |_| from + (depth - 1).max(1));
+        let mut places: Vec<_> = frames.0[from..shown]
             .iter()
+            .chain(kept)
             .filter_map(|[_, address]| {
                 // The instruction behind a call may be another line's, or another function's.
                 let at = address.wrapping_sub(1);
@@ -144,7 +149,12 @@ impl Search {
             if first.is_none() && is_of_mpi {
                 cache.insert_of_mpi(frames.0[0], &frames.0[1..], site.0);
             } else {
-                let (call, callers) = (frames.0[from], &frames.0[from + 1..]);
+                let call = frames.0[from];
+                // As many as an entry has, and the one that the site names.
+                let most = frames.0.len().min(from + MOST + own.map_or(1, |_| 0));
+                let callers: Vec<_> =
+                    frames.0[from + 1..most].iter().chain(kept).copied().collect();
+                let callers = &callers[..];
                 match follow {
                     None => cache.insert(call, callers, site.0),
                     Some(Follow::Yes) => {
@@ -207,7 +217,11 @@ impl Search {
         if !self.has_room() {
             return None;
         }
-        let file: &File = Box::leak(Box::new(File { path: path.clone(), build_id: Vec::new() }));
+        let file: &File = Box::leak(Box::new(File {
+            path: path.clone(),
+            build_id: Vec::new(),
+            is_library: false,
+        }));
         self.functions.insert(path, file);
         Some(file)
     }
@@ -242,7 +256,7 @@ impl Search {
             let first = this.first_of_application(frames);
             frames.0.len() > MOST || first.is_some_and(|first| frames.0.len() >= first + depth)
         };
-        while !is_enough(self, frames) {
+        while !is_enough(self, frames) || self.is_in_library(frames) {
             let Some(frame) = FrameAddress::from_return_address(address) else { return };
             let (unwinder, before) = (&self.modules.unwinder, registers);
             match unwinder.unwind_frame(frame, &mut registers, &mut self.rules, &mut read) {
@@ -259,6 +273,28 @@ impl Search {
                 _ => return,
             }
         }
+    }
+
+    /// Are all frames of an installed library's, so far, that has been called by one of the program's? In Python, what has called it is
+    /// no frame of C's.
+    fn is_in_library(&self, frames: &Frames) -> bool {
+        self.python.is_none()
+            && frames.0.len() < DEEPEST_LIBRARY
+            && self.first_of_application(frames).is_some_and(|first| {
+                frames.0[first..].iter().all(|frame| self.is_of_library(frame))
+            })
+    }
+
+    /// Is a frame a library's, or the C library's, which may call it back?
+    fn is_of_library(&self, [_, address]: &[u64; 2]) -> bool {
+        let object = self.modules.of(address.wrapping_sub(1));
+        object.is_some_and(|object| matches!(object.role, Role::Library | Role::Start))
+    }
+
+    /// The frame of the program's own code that has called a library, if none of the first `depth` ones is of the program.
+    fn own_frame(&self, frames: &Frames, from: usize, depth: usize) -> Option<usize> {
+        let own = from + frames.0[from..].iter().position(|frame| !self.is_of_library(frame))?;
+        (own >= from + depth).then_some(own)
     }
 
     /// The first frame that is neither a tool's nor MPI's.
@@ -288,6 +324,9 @@ impl Search {
         Site(self.next - 1)
     }
 }
+
+/// So many frames of a library are looked through for what has called it.
+const DEEPEST_LIBRARY: usize = 64;
 
 /// Return addresses of the call and its callers, each with its place on the stack.
 struct Frames(Vec<[u64; 2]>);

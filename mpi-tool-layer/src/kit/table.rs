@@ -257,7 +257,8 @@ impl<K: RowKey, const M: usize> Table<K, M> {
             }
             None => _ = look(),
         }
-        match self.any.own() {
+        // Also the first event of a thread begins a segment.
+        match self.any.own().or_else(|| self.any.make_own()) {
             // SAFETY: this must be the shard's own thread: it is.
             Some(shard) if unsafe { shard.begin() } => {
                 // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
@@ -704,6 +705,8 @@ impl AnyTable {
     }
 
     /// Gives the thread rows of its own, where that is possible.
+    #[cold]
+    #[inline(never)]
     fn make_own(&self) -> Option<&'static Shard> {
         let memory = memory::make_kit()?;
         let slot = memory.tables[..TABLES].get(self.take_number() as usize)?;

@@ -104,7 +104,7 @@ fn fortran_name(symbol: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{name_in_language, wrappers};
+    use super::{is_library_file, name_in_language, wrappers};
 
     /// As the compilers' manuals say.
     #[test]

@@ -108,11 +108,17 @@ impl Search {
         let first = self.first_of_application(&frames);
         let is_of_mpi = self.is_of_mpi(&frames);
         let from = first.unwrap_or(0);
-        let own = self.own_frame(&frames, from, depth);
+        // What MPI has called back is called by MPI: what is in between is passed over there, too.
+        let visible: Vec<_> = frames.0[from..]
+            .iter()
+            .filter(|frame| first.is_none() || !self.is_between(frame))
+            .copied()
+            .collect();
+        let own = self.own_frame(&visible).filter(|own| *own >= depth);
         // The library's first frames, and the one that has called it, in place of those between.
-        let kept = own.map_or(&[][..], |own| &frames.0[own..=own]);
-        let shown = own.map_or(frames.0.len().min(from + depth), |_| from + (depth - 1).max(1));
-        let mut places: Vec<_> = frames.0[from..shown]
+        let kept = own.map_or(&[][..], |own| &visible[own..=own]);
+        let shown = own.map_or(visible.len().min(depth), |_| (depth - 1).max(1));
+        let mut places: Vec<_> = visible[..shown]
             .iter()
             .chain(kept)
             .filter_map(|[_, address]| {
@@ -254,7 +260,11 @@ impl Search {
         let mut address = frames.0[0][1];
         let is_enough = |this: &Self, frames: &Frames| {
             let first = this.first_of_application(frames);
-            frames.0.len() > MOST || first.is_some_and(|first| frames.0.len() >= first + depth)
+            frames.0.len() > MOST
+                || first.is_some_and(|first| {
+                    frames.0[first..].iter().filter(|frame| !this.is_between(frame)).count()
+                        >= depth
+                })
         };
         while !is_enough(self, frames) || self.is_in_library(frames) {
             let Some(frame) = FrameAddress::from_return_address(address) else { return };
@@ -291,19 +301,21 @@ impl Search {
         object.is_some_and(|object| matches!(object.role, Role::Library | Role::Start))
     }
 
-    /// The frame of the program's own code that has called a library, if none of the first `depth` ones is of the program.
-    fn own_frame(&self, frames: &Frames, from: usize, depth: usize) -> Option<usize> {
-        let own = from + frames.0[from..].iter().position(|frame| !self.is_of_library(frame))?;
-        (own >= from + depth).then_some(own)
+    /// The first frame of the program's own code.
+    fn own_frame(&self, frames: &[[u64; 2]]) -> Option<usize> {
+        frames.iter().position(|frame| !self.is_of_library(frame))
     }
 
     /// The first frame that is neither a tool's nor MPI's.
     fn first_of_application(&self, frames: &Frames) -> Option<usize> {
-        let is_between = |[_, address]: &[u64; 2]| {
-            let object = self.modules.of(address.wrapping_sub(1));
-            object.is_some_and(|object| object.role.is_between())
-        };
-        frames.0.iter().position(|frame| !is_between(frame))
+        frames.0.iter().position(|frame| !self.is_between(frame))
+    }
+
+    /// Is a frame a tool's or MPI's, which is passed over? In a function that MPI has called, such as an error handler, there are
+    /// such frames also behind the application's first ones.
+    fn is_between(&self, [_, address]: &[u64; 2]) -> bool {
+        let object = self.modules.of(address.wrapping_sub(1));
+        object.is_some_and(|object| object.role.is_between())
     }
 
     /// The number of a site, which gets one if it is new.

@@ -187,6 +187,7 @@ impl RowKey for Timed {
 }
 
 static TIMED: Table<Timed, 2> = Table::new("calls", MEASURES, 50);
+static OTHER: Table<Timed, 2> = Table::new("calls", MEASURES, 50);
 
 /// Adds an event as tools do, and says whether that took a few instructions only.
 fn add_timed(key: Timed, end: u64, time: Option<u64>) -> bool {
@@ -237,12 +238,28 @@ fn segments_are_the_times_between_events() {
     TIMED.any().each_segment(|key, _| panic!("{key:?} is told"));
 }
 
+/// The first event of another thread begins its first segment; what was before it belongs to none.
+#[test]
+fn segments_of_a_thread_begin_with_its_first_event() {
+    number_tables();
+    OTHER.begin_segments(Timed(2, 0), 1000);
+    let mut told: BTreeMap<Parts, u64> = BTreeMap::new();
+    std::thread::spawn(|| {
+        OTHER.add_call(Timed(3, 0), 5000, [Some(10), None], || u64::MAX);
+        OTHER.add_call(Timed(4, 0), 5100, [Some(30), None], || u64::MAX);
+    })
+    .join()
+    .unwrap();
+    OTHER.any().each_segment(|key, ticks| *told.entry(key).or_default() += ticks);
+    assert_eq!(told.into_iter().collect::<Vec<_>>(), [([3, 0, 4, 0, 0], 70)]);
+}
+
 /// The tables of the tests below, which need numbers: there are no more after a test that takes them all.
 static HINTED: [Table<Hinted, 2>; 2] = [const { Table::new("calls", MEASURES, 20) }; 2];
 
 /// Gives the tables with hints their numbers, if they have none. A table keeps the first number that it gets.
 fn number_tables() {
-    for table in [HINTED[0].any(), HINTED[1].any(), TIMED.any()] {
+    for table in [HINTED[0].any(), HINTED[1].any(), TIMED.any(), OTHER.any()] {
         assert!(table.take_number() < TABLES as u32);
     }
 }

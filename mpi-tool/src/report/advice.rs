@@ -9,7 +9,8 @@ const WORTH_SAYING: f64 = 0.05;
 /// If a rank loses its processor more often in a second than this, the processors are not the ranks' own.
 pub(super) const SHARED: f64 = 25.0;
 
-/// Which rank lost its processor most often, and how often in a second; nothing if the tool does not tell.
+/// Which rank lost its processor to another process most often, and how often in a second; nothing if the tool does not tell. A
+/// rank that waits in MPI and yields (`sched_yield`) counts here as well, if another process wants the processor.
 pub(super) fn preemptions(table: &Table) -> Option<(u64, f64)> {
     let preempted = table.preempted.as_ref().filter(|_| table.wall.most > 0.0)?;
     Some((preempted.most_rank, preempted.most / (table.wall.most / 1e9)))
@@ -47,7 +48,7 @@ pub(super) fn advice(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
     });
     say(active - most, &|lost| {
         format!(
-            "communication costs {lost}: even rank {busiest}, the busiest, spends that long in MPI"
+            "communication costs {lost}: even rank {busiest}, the busiest, does not compute for so long"
         )
     });
     say(wall - active, &|lost| {
@@ -60,7 +61,8 @@ pub(super) fn advice(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
     }
     if let Some((rank, rate)) = preemptions(table).filter(|(_, rate)| *rate >= SHARED) {
         sentences.push(format!(
-            "rank {rank} was preempted {rate:.0} times a second (more processes than cores?), and ranks that wait for it wait longer"
+            "processors are shared: rank {rank} lost its own, or gave it up while it waited, {rate:.0} times a second (more processes \
+             than cores?)"
         ));
     }
     sentences
@@ -105,7 +107,7 @@ mod tests {
                 "load imbalance costs up to 3.000 s (30.0 % of the run): rank 1 computes 9.000 s, the average rank \
                  6.000 s",
                 "communication costs 1.000 s (10.0 % of the run): even rank 1, the busiest, \
-                 spends that long in MPI",
+                 does not compute for so long",
             ]
         );
     }
@@ -127,6 +129,9 @@ mod tests {
                 Some(Extremes { sum: times, least, least_rank, most: times, most_rank });
             assert_eq!(advice(&table, &[]).len(), sentences);
         }
-        assert!(advice(&table, &[])[0].contains("rank 2 was preempted 300 times a second"));
+        assert!(
+            advice(&table, &[])[0]
+                .contains("rank 2 lost its own, or gave it up while it waited, 300 times a second")
+        );
     }
 }

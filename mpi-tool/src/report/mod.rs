@@ -285,8 +285,14 @@ impl Report {
             );
         }
         let waiting = match (&self.trace, to, self.matrix) {
-            (Some(trace), ..) => Some(section::of(trace, run.table.ranks)?),
-            (None, To::Text, None) => section::beside(file, run.table.ranks),
+            (Some(trace), ..) => {
+                let frames = frames(&run.table, &mut symbols);
+                Some(section::of(trace, run.table.ranks, &frames)?)
+            }
+            (None, To::Text, None) => {
+                let frames = frames(&run.table, &mut symbols);
+                section::beside(file, run.table.ranks, &frames)
+            }
             _ => None,
         };
         if let Some(file) = &self.placement {

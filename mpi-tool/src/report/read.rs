@@ -35,7 +35,12 @@ impl Run {
 
     /// How many ranks the report is of.
     pub(super) fn ranks(&self) -> f64 {
-        self.table.ranks.filter(|_| self.table.complete).unwrap_or(1).max(1) as f64
+        if self.table.complete {
+            return self.table.ranks.unwrap_or(1).max(1) as f64;
+        }
+        // Of ranks' own reports: as many as there are.
+        let [sum, mean] = ["sum", "mean"].map(|it| self.value["wall"][it].as_f64().unwrap_or(0.0));
+        if mean > 0.0 { (sum / mean).round().max(1.0) } else { 1.0 }
     }
 
     /// Makes a report of JSON.

@@ -327,7 +327,11 @@ pub(super) fn sentences(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
     };
     let mut sentences: Vec<_> = worst.iter().map(sentence).collect();
     let than = if rest < 0.0 { "shorter" } else { "longer" };
-    if !sentences.is_empty() {
+    if sentences.is_empty() {
+        sentences.push(format!(
+            "where rank {rank} computes longer is not known: not between two calls of one thread"
+        ));
+    } else {
         sentences.push(format!(
             "rank {rank} computes {:.3} s {than} than the mean elsewhere",
             rest.abs() / 1e9

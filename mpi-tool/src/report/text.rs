@@ -34,7 +34,9 @@ pub(super) fn write(
         _ => write!(out, "a process")?,
     }
     match &table.reason {
-        Some(reason) => writeln!(out, ", partial: {reason}")?,
+        Some(reason) => {
+            writeln!(out, ", partial: {reason}; calls that had not returned then are not in it")?;
+        }
         None => writeln!(out)?,
     }
     let (wall, share) = (&table.wall, &table.share);

@@ -1,7 +1,7 @@
 //! What the report of a profile says of the trace of the same run: by what its time is lost, how much of each function's time is
 //! waiting, and for whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,16 +10,17 @@ use mpi_facts::FunctionId;
 
 use super::messages::Messages;
 use super::path::Idle;
-use super::read::{self, Trace};
+use super::read::{self, Process, Trace};
 use super::waits::WaitKind;
 use super::{Found, causes, text, whole};
 use crate::out::errln;
+use crate::report::symbols::Frame;
 
 /// So many functions, and so many parts of the critical path.
 const LINES: usize = 5;
 
-/// Of a run folder, whose trace is of the report's run.
-pub(crate) fn of(folder: &Path, ranks: Option<u64>) -> Result<String> {
+/// Of a run folder, whose trace is of the report's run. `frames`: the functions of the report's call sites.
+pub(crate) fn of(folder: &Path, ranks: Option<u64>, frames: &[Vec<Frame>]) -> Result<String> {
     let (trace, messages) = super::read(&[folder.to_owned()])?;
     let first = trace.processes.iter().find(|process| process.world == 0);
     let size = first.and_then(|process| process.size).map(u64::from);
@@ -29,11 +30,27 @@ pub(crate) fn of(folder: &Path, ranks: Option<u64>) -> Result<String> {
             folder.display()
         );
     }
+    if !share_functions(&trace, frames) {
+        bail!(
+            "{}: the trace is of {}, and no function that calls MPI there does so in the report: they are not of one run",
+            folder.display(),
+            first.map_or("a program", |process| &process.program)
+        );
+    }
     Ok(written(&trace, &messages, folder))
 }
 
+/// Is there a function that calls MPI in both? So it is taken to be if nothing is known of one.
+fn share_functions(trace: &Trace, frames: &[Vec<Frame>]) -> bool {
+    let functions =
+        trace.processes.iter().flat_map(Process::functions_of_sites).collect::<BTreeSet<_>>();
+    let mut of_report = frames.iter().flatten().filter_map(|frame| frame.function.as_deref());
+    let Some(first) = of_report.next() else { return true };
+    functions.is_empty() || functions.contains(first) || of_report.any(|it| functions.contains(it))
+}
+
 /// Of the trace in a report's own folder, if one is there with as many ranks.
-pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
+pub(crate) fn beside(report: &Path, ranks: Option<u64>, frames: &[Vec<Frame>]) -> Option<String> {
     let folder = match report.parent() {
         _ if report.is_dir() => report,
         Some(folder) if folder != Path::new("") => folder,
@@ -44,7 +61,8 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
     }
     match super::read(&[folder.to_owned()]) {
         Ok((trace, messages)) => {
-            let is_the_same = ranks == Some(trace.processes.len() as u64);
+            let is_the_same =
+                ranks == Some(trace.processes.len() as u64) && share_functions(&trace, frames);
             is_the_same.then(|| written(&trace, &messages, folder))
         }
         Err(error) => {

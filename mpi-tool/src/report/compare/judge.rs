@@ -111,11 +111,12 @@ impl Judge {
     /// Is there enough to tell noise from change?
     pub(super) fn can_judge(self, noise: Noise) -> bool {
         self.has_repetitions()
-            || match noise {
-                Noise::OfCalls { calls, .. } => calls >= FEWEST_CALLS,
-                Noise::OfRun => true,
-                Noise::Unknown => false,
-            }
+            || !self.is_shared()
+                && match noise {
+                    Noise::OfCalls { calls, .. } => calls >= FEWEST_CALLS,
+                    Noise::OfRun => true,
+                    Noise::Unknown => false,
+                }
     }
 
     /// The rule, for people.

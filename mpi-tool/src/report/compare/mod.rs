@@ -69,7 +69,7 @@ pub(super) struct Item {
     verdict: Verdict,
     /// Is there enough to tell noise from change?
     #[serde(skip)]
-    is_judged: bool,
+    pub(super) is_judged: bool,
 }
 
 impl Item {
@@ -99,6 +99,15 @@ impl Comparison {
             }
             if run.table.complete != first.table.complete {
                 bail!("{} and {} are not both of all ranks", first.name, run.name);
+            }
+            if !run.table.complete && run.ranks() != first.ranks() {
+                bail!(
+                    "{} has the own reports of {} of its ranks, and {} of {}: what is missing cannot be told from what has changed",
+                    first.name,
+                    first.ranks(),
+                    run.name,
+                    run.ranks()
+                );
             }
         }
         for side in [before, after] {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::html::document;
 use super::super::html::overview::capital;
-use super::show::{in_words, interval, seconds, side, signed, without_segments};
+use super::show::{in_words, interval, seconds, side, signed, without_change, without_segments};
 use super::{Comparison, Item};
 
 /// So many call sites, phases and ranks have a line each.
@@ -32,7 +32,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison) -> Result<()> 
         section #advice aria-label="What has changed" {
             h2 { "What has changed" }
             ul.advice {
-                @if !changed { li { "No change beyond noise." } }
+                @if !changed { li { (capital(without_change(comparison))) "." } }
                 @for item in run.iter().chain(changes(sites)).chain(changes(segments)) {
                     li { (in_words(item)) "." }
                 }
@@ -74,7 +74,7 @@ fn table(name: &str, items: &[Item]) -> Markup {
                             td { (seconds(item.mean_after)) }
                             td { @if let Some(change) = item.change { (signed(change)) } }
                             td { (interval(item)) }
-                            td { @if item.verdict.is_change() { strong { (item.verdict.words()) } } @else { "within noise" } }
+                            td { @if item.verdict.is_change() { strong { (item.verdict.words()) } } @else if item.is_judged { "within noise" } @else { "not judged" } }
                         }
                     }
                 }

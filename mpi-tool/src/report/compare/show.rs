@@ -34,7 +34,7 @@ pub(super) fn text(out: &mut dyn Write, comparison: &Comparison, top: usize) -> 
         }
         writeln!(out)?;
     } else {
-        writeln!(out, "no change beyond noise")?;
+        writeln!(out, "{}", without_change(comparison))?;
     }
     writeln!(out, "({rule})")?;
     if let Some(words) = without_segments(comparison) {
@@ -134,6 +134,14 @@ pub(super) fn csv(out: &mut dyn Write, comparison: &Comparison) -> Result<()> {
     Ok(())
 }
 
+/// What is said where nothing is called a change.
+pub(super) fn without_change(comparison: &Comparison) -> &'static str {
+    match comparison.run.iter().any(|item| item.is_judged) {
+        true => "no change beyond noise",
+        false => "nothing is called a change: how much of it is noise is not known",
+    }
+}
+
 /// Why nothing is said of segments, though some reports tell of them.
 pub(super) fn without_segments(comparison: &Comparison) -> Option<String> {
     let name = comparison.without_segments.as_ref()?;
@@ -158,7 +166,7 @@ pub(super) fn side(side: &Side) -> String {
 
 /// `wall time 1.000 s, before 0.900 s: +11.1 % (…), slower`.
 pub(super) fn in_words(item: &Item) -> String {
-    let Item { name, mean_before, mean_after, change, verdict, .. } = item;
+    let Item { name, mean_before, mean_after, change, verdict, is_judged, .. } = item;
     let mut text = format!("{name} {}, before {}", seconds(*mean_after), seconds(*mean_before));
     if let Some(change) = change {
         text += &format!(": {}", signed(*change));
@@ -167,7 +175,12 @@ pub(super) fn in_words(item: &Item) -> String {
     if !between.is_empty() {
         text += &format!(" (95 % interval {between})");
     }
-    text + if verdict.is_change() { ", " } else { ", within noise" } + verdict.words()
+    let what = match (verdict.is_change(), is_judged) {
+        (true, _) => verdict.words(),
+        (false, true) => "within noise",
+        (false, false) => "not judged",
+    };
+    format!("{text}, {what}")
 }
 
 /// The interval of a change.

@@ -212,8 +212,8 @@ impl Input {
         }
         if let Some((rank, rate)) = preemptions(table).filter(|(_, rate)| *rate >= SHARED) {
             let text = format!(
-                "in {name}, rank {rank} was preempted {rate:.0} times a second (more processes than cores?): what that costs is in \
-                 these numbers"
+                "in {name}, processors are shared: rank {rank} lost its own, or gave it up while it waited, {rate:.0} times a second \
+                 (more processes than cores?); what that costs is in these numbers"
             );
             notes.push(Note { about: About::Preempted, weight: rate, text });
         }

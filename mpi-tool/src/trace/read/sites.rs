@@ -61,6 +61,14 @@ impl Process {
     }
 }
 
+impl Process {
+    /// The names of all functions that call sites are in.
+    pub(in crate::trace) fn functions_of_sites(&self) -> impl Iterator<Item = &str> {
+        let frames = self.sites.values().flat_map(|site| &site.frames);
+        frames.filter_map(|frame| frame.function.as_deref())
+    }
+}
+
 /// Looks all sites up. Says of which programs and libraries nothing is known.
 pub(super) fn look_up(files: &mut [(Process, Source)]) {
     let mut symbols = Symbols::default();

@@ -26,10 +26,11 @@ fn launchers() -> PathBuf {
     Path::new(launcher.unwrap().trim_end_matches('\'')).parent().unwrap().into()
 }
 
-/// Sentences that depend on what was measured: how much is worth saying, and whether ranks were preempted.
-const MEASURED: [&str; 6] = [
+/// Sentences that depend on what was measured: how much is worth saying, and whether processors were shared.
+const MEASURED: [&str; 7] = [
     "load imbalance costs ",
     " than the mean ",
+    " computes longer is not known: ",
     "communication costs ",
     "start-up and shutdown take ",
     " times a second (more processes than cores?)",

@@ -187,6 +187,9 @@ pub(crate) struct Efficiency {
     pub(crate) communication: f64,
 }
 
+/// The useful time of a rank of which it is not known. No rank that has any has so little.
+pub(crate) const UNKNOWN: u64 = 0;
+
 impl RunTimes {
     /// Of one rank.
     pub(crate) fn of(wall: u64, inside: u64, rank: u64) -> Self {
@@ -213,10 +216,10 @@ impl RunTimes {
         Self { active: Spread::of(active, rank), useful: Spread::of(useful, rank), ..self }
     }
 
-    /// The efficiencies; none if no rank has done anything of its own.
+    /// The efficiencies; none if it is not known of all ranks what they have done of their own.
     pub(crate) fn efficiency(&self) -> Option<Efficiency> {
-        let Spread { most, .. } = self.useful;
-        if most.value == 0 || self.active.most.value == 0 {
+        let Spread { most, least, .. } = self.useful;
+        if least.value == UNKNOWN || self.active.most.value == 0 {
             return None;
         }
         let mean = self.useful.mean();
@@ -360,9 +363,11 @@ impl Merged {
         let inside = time.map_or(0, |time| {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
+        let [active, useful] = table.useful(wall, inside);
+        let useful = if table.is_of_several_threads(active) { UNKNOWN } else { useful };
         let times = RunTimes::of(wall, inside, rank)
             .with_costs(table.overhead(), rank)
-            .with_useful(table.useful(wall, inside), rank);
+            .with_useful([active, useful], rank);
         let mut ticks = BTreeMap::new();
         table.each_segment(|mut key, more| {
             for part in segments::SITES {
@@ -405,7 +410,7 @@ impl Merged {
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
         // It is not known what of its time is the program's own.
-        let times = RunTimes::of(wall, 0, rank).with_useful([wall, 0], rank);
+        let times = RunTimes::of(wall, 0, rank).with_useful([wall, UNKNOWN], rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
         let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
         let (peers, timeline, phases) = (None, MergedTimeline::default(), BTreeMap::new());

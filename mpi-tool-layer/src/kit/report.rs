@@ -118,9 +118,16 @@ impl TableReport<'_> {
                 write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
             }
             writeln!(out, ") × communication efficiency {communication:.1} %")?;
+        } else if has_time && ranks > 1 {
+            let rank = times.useful.least.rank;
+            writeln!(
+                out,
+                "efficiencies are not known: several threads of rank {rank} are in MPI at the same time"
+            )?;
         }
         let mut shown = SHOWN;
-        if let Some(segments) = view.segments().filter(|_| ranks > 1) {
+        let is_known = times.efficiency().is_some();
+        if let Some(segments) = view.segments().filter(|_| ranks > 1 && is_known) {
             shown -= self.segments_text(out, segments)?;
         }
         for (index, measure) in table.measures().iter().enumerate().skip(1) {

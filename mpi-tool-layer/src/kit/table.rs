@@ -7,6 +7,8 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use mpi_sys::MPI_THREAD_MULTIPLE;
+
 use super::Clock;
 use super::layout::Layout;
 use super::moments::Moments;
@@ -17,6 +19,7 @@ use super::thread::{TABLES, ThisThread};
 use super::timeline::{Shares, Stretch, Timeline};
 use crate::counters::memory;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo};
+use crate::host::world::thread_level;
 
 /// The numbers of a key's parts, in the order of [`RowKey::PARTS`]; those that the key does not have are 0.
 /// `u32::MAX` stands for all that have no row of their own.
@@ -468,6 +471,19 @@ impl AnyTable {
         let nanoseconds = |ticks: u64| (ticks as f64 * rate) as u64;
         let since = nanoseconds(ticks).min(wall);
         [since, since.saturating_sub(inside.saturating_sub(nanoseconds(before)))]
+    }
+
+    /// Are several threads in events at the same time, as far as anybody can tell? MPI allows it, and more than one has a hundredth of
+    /// so long a time, in nanoseconds. Then it is not known what of the time is the application's own.
+    pub(crate) fn is_of_several_threads(&self, active: u64) -> bool {
+        let Some(time) = self.measures.iter().position(Measure::is_time) else { return false };
+        let rate = Clock::nanoseconds_per_tick();
+        let mut threads = 0;
+        self.each_shard(|shard| {
+            let ticks: u64 = shard.rows().map(|row| row.moments(time).sum).sum();
+            threads += usize::from(ticks as f64 * rate >= active as f64 / 100.0 && ticks > 0);
+        });
+        threads > 1 && thread_level().is_none_or(|level| level == MPI_THREAD_MULTIPLE)
     }
 
     /// Calls `each` with the key of each segment (function and site of the event before and of the one after, and the phase of

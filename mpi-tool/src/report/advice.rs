@@ -21,10 +21,11 @@ pub(super) fn advice(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
     let (Some(useful), Some(ranks), true) = (&table.useful, table.ranks, table.complete) else {
         return Vec::new();
     };
-    let Extremes { sum, most, most_rank: busiest, .. } = *useful;
+    let Extremes { sum, most, least, most_rank: busiest, .. } = *useful;
     let (wall, mean) = (table.wall.most, sum / ranks as f64);
     let active = table.active().most;
-    if ranks < 2 || most <= 0.0 || wall <= 0.0 {
+    // A rank has no useful time if it is not known, since several of its threads are in MPI at once.
+    if ranks < 2 || least <= 0.0 || wall <= 0.0 {
         return Vec::new();
     }
     let mut sentences = Vec::new();

@@ -254,7 +254,8 @@ fn spread(values: &[(u64, u64)]) -> Value {
 fn efficiency(wall: &Value, useful: &Value) -> Value {
     let number = |of: &Value, name: &str| of[name].as_f64().unwrap_or(0.0);
     let (wall, most, mean) = (number(wall, "most"), number(useful, "most"), number(useful, "mean"));
-    if most <= 0.0 || wall <= 0.0 {
+    // A rank of which it is not known has none.
+    if number(useful, "least") <= 0.0 || wall <= 0.0 {
         return Value::Null;
     }
     json!({"parallel": mean / wall, "load_balance": mean / most, "communication": most / wall})

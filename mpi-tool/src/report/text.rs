@@ -35,7 +35,10 @@ pub(super) fn write(
     }
     match &table.reason {
         Some(reason) => {
-            writeln!(out, ", partial: {reason}; calls that had not returned then are not in it")?;
+            let ended = reason.contains("SIG");
+            let running =
+                if ended { "; calls that had not returned then are not in it" } else { "" };
+            writeln!(out, ", partial: {reason}{running}")?;
         }
         None => writeln!(out)?,
     }
@@ -72,6 +75,14 @@ pub(super) fn write(
             write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
         }
         writeln!(out, ") × communication efficiency {communication:.1} %")?;
+    } else if let (Some(useful), None, true) =
+        (&table.useful, &table.efficiency, has_time && table.complete && table.ranks != Some(1))
+    {
+        writeln!(
+            out,
+            "efficiencies are not known: several threads of rank {} are in MPI at the same time",
+            useful.least_rank
+        )?;
     }
     phases::write(out, table)?;
     for sentence in advice(table, frames) {

@@ -187,11 +187,10 @@ impl Input {
                 }
                 if of.least <= 0.0 {
                     notes.push(Note::new(About::IdleRank, format!(
-                        "rank {} of {name} has no useful time: if several of its threads were in MPI at the same time, the \
-                         efficiencies of this run are too small",
+                        "the efficiencies of {name} are not known: several threads of rank {} were in MPI at the same time",
                         of.least_rank
                     )));
-                }
+                } else {
                 let (load_balance, communication) = (mean / most, most / seconds);
                 useful = Some(of.sum / 1e9);
                 factors = Factors {
@@ -199,6 +198,7 @@ impl Input {
                     load_balance: Some(load_balance),
                     communication: Some(communication),
                 };
+                }
             }
         }
         if table.lost > 0 {

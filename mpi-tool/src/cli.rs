@@ -144,7 +144,7 @@ pub(crate) struct Run {
     pub(crate) on_hang: Option<String>,
     /// Show on the terminal what the ranks do, as `mpi-tool top` does, while the job runs. Adds the tool mpi-watch. What the job
     /// prints goes into a file that the screen names, and is printed when the screen ends: with the job; or by q, and the job goes
-    /// on. ^C interrupts the job as without the screen
+    /// on. ^C interrupts the job as without the screen. The job reads nothing from the terminal
     #[arg(long)]
     pub(crate) live: bool,
     /// Print the command that would be started, for a shell, and start nothing

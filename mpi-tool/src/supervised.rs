@@ -83,7 +83,7 @@ pub(crate) fn run(
 
 /// Those of some signals that this process was not started to ignore, as `nohup` does and a shell for what runs behind it: a
 /// launcher that this process had become would ignore these, too.
-fn not_ignored(signals: impl IntoIterator<Item = c_int>) -> Vec<c_int> {
+pub(crate) fn not_ignored(signals: impl IntoIterator<Item = c_int>) -> Vec<c_int> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

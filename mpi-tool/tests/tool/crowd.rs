@@ -2,7 +2,7 @@
 //! the worst comes first, and a look takes a bounded time.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -75,11 +75,14 @@ fn write(folder: &Path, rank: u32, size: u32, does: &Does) {
     text(&mut words, header::PROGRAM, "/apps/solver");
     text(&mut words, header::WORLD, "job.0");
     text(&mut words, module::AREA + module::PATH, "/apps/solver");
-    let mut file = File::create(folder.join(format!("{host}-{rank}.{EXTENSION}"))).unwrap();
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    file.write_all(&bytes).unwrap();
-    // What comes behind is zeros, which take no room.
+    let file = File::create(folder.join(format!("{host}-{rank}.{EXTENSION}"))).unwrap();
+    // What is not written is zeros, which take no room.
     file.set_len(8 * WORDS as u64).unwrap();
+    for part in [0..group::AREA + group::LENGTH, site::AREA..site::AREA + 1] {
+        let bytes: Vec<u8> =
+            words[part.clone()].iter().flat_map(|word| word.to_le_bytes()).collect();
+        file.write_all_at(&bytes, 8 * part.start as u64).unwrap();
+    }
 }
 
 /// A run folder with so many ranks.
@@ -99,7 +102,7 @@ fn object(folder: &Path, options: &[&str]) -> Value {
     serde_json::from_str(&top(folder, &[options, &["--json"]].concat())).unwrap()
 }
 
-/// How long a look takes, in seconds: looking takes at most a fifth of the time, or there are 20 ms from look to look.
+/// How much of a processor's time a look takes at most, in seconds: looking takes a fifth of the time, or less.
 fn look(folder: &Path) -> f64 {
     let said = object(folder, &["--window", "3s"]);
     let looks = said["looks"].as_u64().unwrap();
@@ -115,9 +118,9 @@ fn waits_for(late: u32) -> impl Fn(u32) -> Does {
     }
 }
 
-/// So many seconds may a look at a thousand ranks take: ten times what it takes in a build without optimization on a machine of
-/// two slow cores.
-const LONGEST: f64 = 3.0;
+/// So many seconds of a processor's time may a look at a thousand ranks take: ten times what it takes in a build without
+/// optimization on a slow machine.
+const LONGEST: f64 = 1.0;
 
 #[test]
 fn of_many_ranks_the_one_is_named_that_is_waited_for() {
@@ -162,7 +165,7 @@ fn of_many_ranks_the_one_is_named_that_is_waited_for() {
         assert_eq!(ranks, [16, 18]);
 
         let took = look(folder.path());
-        println!("a look at {size} ranks takes {took:.3} s");
+        println!("a look at {size} ranks takes {took:.3} s of a processor's time, or less");
         assert!(took < LONGEST * f64::from(size) / 1000.0, "{size}: {took} s");
     }
 }

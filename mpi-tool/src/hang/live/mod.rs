@@ -32,6 +32,7 @@ use super::find::Run;
 use crate::cli::{Metrics, Top};
 use crate::out::{errln, print};
 use crate::report::symbols::Symbols;
+use crate::supervised::not_ignored;
 pub(crate) use filter::Filter;
 pub(crate) use job::Live;
 use record::Record;
@@ -64,7 +65,7 @@ impl Eye {
     /// Keeps all samples in a file. A signal that asks for the end is obeyed when they are there.
     fn recording(mut self, file: &Path) -> Result<Self> {
         self.record = Some(Record::new(file.to_owned())?);
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in not_ignored([SIGINT, SIGTERM, SIGHUP]) {
             signal_hook::flag::register(signal, Arc::clone(&self.is_asked))?;
         }
         Ok(self)
@@ -72,7 +73,12 @@ impl Eye {
 
     /// Writes the last samples.
     fn finish(&mut self) -> Result<()> {
-        self.record.as_mut().map_or(Ok(()), Record::write)
+        let Some(record) = &mut self.record else { return Ok(()) };
+        record.write()?;
+        if record.is_empty() {
+            bail!("the run was over before it was looked at: there are no samples of it");
+        }
+        Ok(())
     }
 
     /// Looks once. Is there still anything to see?

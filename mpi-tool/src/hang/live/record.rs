@@ -96,6 +96,10 @@ impl Record {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.looks == 0
+    }
+
     /// Brings the file up to date from time to time.
     pub(super) fn keep(&mut self) -> Result<()> {
         if self.written.elapsed() < OFTEN { Ok(()) } else { self.write() }

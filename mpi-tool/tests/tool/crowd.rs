@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common::{mpi_tool, text};
 
 /// What a rank does in such a run.
-struct Does {
+pub(crate) struct Does {
     function: FunctionId,
     is_inside: bool,
     /// How many barriers it has begun on `MPI_COMM_WORLD`.
@@ -86,7 +86,7 @@ fn write(folder: &Path, rank: u32, size: u32, does: &Does) {
 }
 
 /// A run folder with so many ranks.
-fn crowd(size: u32, does: impl Fn(u32) -> Does) -> tempfile::TempDir {
+pub(crate) fn crowd(size: u32, does: impl Fn(u32) -> Does) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     (0..size).for_each(|rank| write(folder.path(), rank, size, &does(rank)));
     folder
@@ -111,7 +111,7 @@ fn look(folder: &Path) -> f64 {
 }
 
 /// All are in a barrier but one, which has received something and works.
-fn waits_for(late: u32) -> impl Fn(u32) -> Does {
+pub(crate) fn waits_for(late: u32) -> impl Fn(u32) -> Does {
     move |rank| match rank == late {
         true => Does { function: FunctionId::MPI_Recv, is_inside: false, barriers: 4 },
         false => Does { function: FunctionId::MPI_Barrier, is_inside: true, barriers: 5 },

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::common::{abi, compile_with, launcher, setting, text};
+use crate::crowd::{crowd, waits_for};
 use crate::hang::{Job, LIMIT};
 use crate::top::started;
 
@@ -185,6 +186,23 @@ fn a_filter_is_typed() {
     terminal.until_has("3-1: ranks are written as 3 or 0-7,12");
     terminal.press("Escape");
     terminal.until_has("   filter: 1-2 MPI_Recv   ");
+    terminal.press("q");
+    assert_eq!(terminal.status(), "0");
+}
+
+/// A thousand ranks are two lines, and keys are answered.
+#[test]
+fn a_thousand_ranks_are_readable() {
+    let folder = crowd(1_024, waits_for(17));
+    let terminal =
+        Terminal::of(&format!("'{MPI_TOOL}' top '{}' --every 200ms", text(folder.path())));
+    let screen = terminal.until_has("1024 ranks of 1024 on 32 hosts, ");
+    assert_eq!(table(&screen).len(), 2, "{screen}");
+    assert!(table(&screen)[1].contains("rank 17 is outside of MPI after MPI_Recv"), "{screen}");
+    terminal.press("/");
+    terminal.enter("outside");
+    let screen = terminal.until_has("; the filter shows 1 of them");
+    assert_eq!(table(&screen).len(), 1, "{screen}");
     terminal.press("q");
     assert_eq!(terminal.status(), "0");
 }

@@ -41,8 +41,10 @@ use serve::Server;
 use token::Token;
 use window::{Summary, Window};
 
-/// How often a run is looked at, at most.
+/// How often a run is looked at, at most, on average.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Multiples of it, without what is in front of the point, are spread evenly, and come in no order.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 /// Looking takes at most one of so many parts of a processor's time.
 const PART: u32 = 5;
 
@@ -51,6 +53,8 @@ struct Eye {
     run: Run,
     window: Window,
     next: Instant,
+    /// From 0 to 1: which part of the pause is taken.
+    turn: f64,
     record: Option<Record>,
     /// A signal asks for the end.
     is_asked: Arc<AtomicBool>,
@@ -59,7 +63,7 @@ struct Eye {
 impl Eye {
     fn new(run: Run, length: Duration) -> Self {
         let (next, is_asked) = (Instant::now(), Arc::default());
-        Self { run, window: Window::new(length), next, record: None, is_asked }
+        Self { run, window: Window::new(length), next, turn: 0.0, record: None, is_asked }
     }
 
     /// Keeps all samples in a file. A signal that asks for the end is obeyed when they are there.
@@ -92,7 +96,10 @@ impl Eye {
             self.run = run;
         }
         let sample = Sample::of(&self.run);
-        self.next = begin + PAUSE.max(spent().saturating_sub(before) * PART).max(begin.elapsed());
+        // Looks at equal distances would find a program whose steps are as regular at the same few places each time.
+        self.turn = (self.turn + GOLDEN).fract();
+        let pause = PAUSE.max(spent().saturating_sub(before) * PART).max(begin.elapsed());
+        self.next = begin + pause.mul_f64(0.5 + self.turn);
         if sample.worlds.is_empty() || sample.is_over() {
             return false;
         }

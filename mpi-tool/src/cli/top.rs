@@ -21,8 +21,8 @@ Examples:
   mpi-tool top --once                   look for 5 seconds, print what was seen, and end
   mpi-tool top --json                   an object on a line each second, for programs to read
   mpi-tool top --filter 'MPI_Recv 0-63' what ranks 0 to 63 do that are in MPI_Recv mostly
-  mpi-tool top --openmetrics /var/lib/node_exporter/mpi.prom
   mpi-tool top --record profile.json    until the run is over, for `mpi-tool report profile.json`
+  mpi-tool top --openmetrics /var/lib/node_exporter/mpi.prom
   mpi-tool top --openmetrics 9464       for Prometheus: http://127.0.0.1:9464/metrics
 
 Exit status: 0 when the run is over, or q was pressed; 2 if there is no such run.")]
@@ -52,8 +52,8 @@ pub(crate) struct Top {
     /// runs, which is said at the start]
     #[arg(long, value_name = "FILE", requires = "openmetrics")]
     pub(crate) token: Option<PathBuf>,
-    /// Also keep all that is seen in a file, up to the end: a profile by samples, which `mpi-tool report FILE` prints. Where
-    /// standard output is no terminal, nothing else is printed
+    /// Also keep all that is seen in a file, whatever --filter says, up to the end: a profile by samples, which `mpi-tool report
+    /// FILE` prints. Where standard output is no terminal, nothing else is printed without --once or --json
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Only show ranks that fit all of these words: numbers of ranks (3 or 0-7,12), a state (in-mpi, outside, stopped, finalized,

@@ -17,7 +17,7 @@ use crate::demo::Demo;
 use crate::doctor::Doctor;
 use crate::request::ToolRequest;
 pub(crate) use scaling::{Scaling, ScalingFormat};
-pub(crate) use top::{SortBy, Top};
+pub(crate) use top::{Metrics, SortBy, Top};
 pub(crate) use trace::{Trace, TraceFormat};
 
 /// Runs MPI programs with interception tools
@@ -84,6 +84,8 @@ Examples:
   mpi-tool run --tool call-counter:format=csv,output=calls.csv -- mpirun -np 2 ./a : -np 2 ./b
   mpi-tool run --tool call-counter --tool ./libmy_tool.so --qmpi -- mpiexec -n 2 python3 app.py
   mpi-tool run --tool call-counter -- ./app     (one rank, without a launcher)
+  mpi-tool run --live -- mpiexec -n 4 ./app     who waits for whom, on the screen
+  mpi-tool run --hang-after 10m --on-hang 'mail -s hangs me@example.org' -- srun ./app
 
 Tools are searched in the folders of MPI_TOOL_PATH, in ../lib/mpi-tools and ../tools relative to the
 folder of this program, in that folder, and in target/tools of its source tree and of the working
@@ -135,6 +137,16 @@ pub(crate) struct Run {
         default_missing_value = "124", value_parser = clap::value_parser!(u8).range(1..)
     )]
     pub(crate) kill: Option<u8>,
+    /// Run a command of the shell once, after that report and before --kill ends anything: to notify somebody, or to look at the
+    /// ranks. Its standard input is the report, MPI_TOOL_RUN the run folder for `mpi-tool hang "$MPI_TOOL_RUN"`. It is waited for,
+    /// and ended after a minute
+    #[arg(long, value_name = "COMMAND", requires = "hang_after")]
+    pub(crate) on_hang: Option<String>,
+    /// Show on the terminal what the ranks do, as `mpi-tool top` does, while the job runs. Adds the tool mpi-watch. What the job
+    /// prints goes into a file that the screen names, and is printed when the screen ends: with the job; or by q, and the job goes
+    /// on. ^C interrupts the job as without the screen. The job reads nothing from the terminal
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Print the command that would be started, for a shell, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -191,6 +203,11 @@ pub(crate) struct Check {
         default_missing_value = "124", value_parser = clap::value_parser!(u8).range(1..)
     )]
     pub(crate) kill: Option<u8>,
+    /// Run a command of the shell once, after that report and before --kill ends anything: to notify somebody, or to look at the
+    /// ranks. Its standard input is the report, MPI_TOOL_RUN the run folder for `mpi-tool hang "$MPI_TOOL_RUN"`. It is waited for,
+    /// and ended after a minute
+    #[arg(long, value_name = "COMMAND", requires = "hang_after")]
+    pub(crate) on_hang: Option<String>,
     /// Print the command that would be started, for a shell, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -429,6 +446,9 @@ pub(crate) struct Guard {
     /// Is the launcher ended when nothing moves?
     #[arg(skip)]
     pub(crate) kills: bool,
+    /// The user's command for that.
+    #[arg(skip)]
+    pub(crate) on_hang: Option<String>,
 }
 
 /// Remove the state files of runs that are over

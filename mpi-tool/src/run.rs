@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::env;
+use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -9,13 +10,14 @@ use std::path::Path;
 use std::process::{self, Command, ExitCode};
 use std::time::SystemTime;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use mpi_facts::Abi;
 use mpi_facts::watch::{GUARD_VARIABLE, JOB_VARIABLE};
 
 use crate::cli::{Check, Format, Guard, Run};
 use crate::containers::Container;
 use crate::family::Launcher;
+use crate::hang::Live;
 use crate::inspect::{Inspection, Kind, is_of_sanitizer, is_of_thread_sanitizer};
 use crate::launcher::{CommandLine, ListOfApplications};
 use crate::marks::Marks;
@@ -77,6 +79,8 @@ impl Check {
             strict: false,
             hang_after: self.hang_after,
             kill: self.kill,
+            on_hang: self.on_hang.clone(),
+            live: false,
             dry_run: self.dry_run,
             command: self.command.clone(),
         }
@@ -86,6 +90,9 @@ impl Check {
 
 impl Run {
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        if self.live && !self.dry_run {
+            Live::check()?;
+        }
         let folder = env::current_dir()?;
         let line = CommandLine::read(&self.command, &folder);
         if let Some(missing) = self.missing(&line, &folder) {
@@ -93,11 +100,12 @@ impl Run {
             return Ok(ExitCode::from(NOT_STARTED));
         }
         let mut tools = self.tools.clone();
-        if self.hang_after.is_none() && tools.is_empty() {
+        let watches = self.live || self.hang_after.is_some();
+        if !watches && tools.is_empty() {
             tools.push(ToolRequest::named(screen::TOOL));
         }
         let place = |tools: &[ToolRequest], name| tools.iter().position(|tool| tool.is_for(name));
-        if self.hang_after.is_some() && place(&tools, "mpi-watch").is_none() {
+        if watches && place(&tools, "mpi-watch").is_none() {
             tools.push(ToolRequest::named("mpi-watch"));
         }
         let wanted = Wanted::find(&tools, self.qmpi)?;
@@ -131,21 +139,29 @@ impl Run {
         }
         variables.retain(|(name, _)| ![JOB_VARIABLE, GUARD_VARIABLE].contains(&name.as_str()));
         let name = new_name();
-        let mut guard = None;
-        if let Some(after) = self.hang_after.filter(|_| !self.dry_run) {
+        let (mut guard, mut live) = (None, None);
+        if watches && !self.dry_run {
             let named = env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty());
             let remove = named.is_none();
             let folder = named.map_or_else(Guard::new_folder, |folder| Ok(folder.into()))?;
             variables.retain(|(name, _)| name != "MPI_TOOL_RUN");
             variables.push(("MPI_TOOL_RUN".into(), absolute(&folder.display().to_string())));
-            // The process is the launcher's when there is one.
-            let (process, after, kills) = (process::id(), after.as_secs(), self.kill.is_some());
-            let watching =
-                Guard { folder, process, after, remove, name: Some(name.clone()), kills };
-            if watching.set_mark() {
-                variables.push((GUARD_VARIABLE.into(), name.clone()));
+            if self.live {
+                fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+                live = Some(Live::new(folder.clone(), remove)?);
             }
-            guard = Some(watching);
+            if let Some(after) = self.hang_after {
+                // The process is the launcher's when there is one.
+                let (process, after, kills) = (process::id(), after.as_secs(), self.kill.is_some());
+                let on_hang = self.on_hang.clone();
+                let name = Some(name.clone());
+                let watching = Guard { folder, process, after, remove, name, kills, on_hang };
+                if watching.set_mark() {
+                    let name = watching.name.clone().unwrap_or_default();
+                    variables.push((GUARD_VARIABLE.into(), name));
+                }
+                guard = Some(watching);
+            }
         }
         // What is only printed may be run several times.
         if !self.dry_run {
@@ -157,7 +173,7 @@ impl Run {
         variables.extend(screen.iter().flat_map(Screen::variables));
         let marks = if self.dry_run { None } else { Marks::new() };
         variables.extend(marks.iter().flat_map(Marks::variable));
-        let status = self.start(&self.words(&line, &plan, &variables), guard)?;
+        let status = self.start(&self.words(&line, &plan, &variables), guard, live)?;
         if let Some(screen) = screen {
             screen.show();
         }
@@ -419,7 +435,12 @@ impl Run {
     }
 
     /// Runs the launcher, or prints how it would be run.
-    fn start(&self, words: &[String], guard: Option<Guard>) -> Result<ExitCode> {
+    fn start(
+        &self,
+        words: &[String],
+        guard: Option<Guard>,
+        live: Option<Live>,
+    ) -> Result<ExitCode> {
         if self.dry_run {
             let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
             outln!("{}", quoted.join(" "));
@@ -427,7 +448,7 @@ impl Run {
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        supervised::run(&mut command, guard, self.kill).or_else(|error| {
+        supervised::run(&mut command, guard, self.kill, live).or_else(|error| {
             errln!("mpi-tool: {}: {error}; nothing was started", words[0]);
             Ok(ExitCode::from(NOT_STARTED))
         })

@@ -22,7 +22,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::cli::Guard;
-use crate::hang::parent;
+use crate::hang::{Live, parent};
 use crate::out::errln;
 
 /// How long a launcher may take to end its ranks when it is told to.
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs a launcher until its end, with the guard of its run beside it, if there is one. If the guard finds that nothing moves,
 /// and there is a status to `kill` with, the launcher is ended, and the exit status is that. Otherwise it is the launcher's, as
-/// a shell would say it.
+/// a shell would say it. A job that is shown `live` has the terminal to itself.
 ///
 /// # Errors
 /// It cannot be started.
@@ -38,14 +38,19 @@ pub(crate) fn run(
     command: &mut Command,
     guard: Option<Guard>,
     kill: Option<u8>,
+    live: Option<Live>,
 ) -> io::Result<ExitCode> {
     // Before there is a child: none of them is lost.
     let signals = Signals::new(not_ignored([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]))?;
     end_with_this(command);
+    if let Some(live) = &live {
+        live.prepare(command)?;
+    }
     let mut child = command.spawn()?;
     let launcher = Pid::from_child(&child);
     let is_over = Arc::new(AtomicBool::new(false));
     pass_on(signals, launcher, Arc::clone(&is_over));
+    let showing = live.map(|live| live.show(Arc::clone(&is_over))).transpose()?;
     let (hung, is_hung) = channel();
     let watching = guard.map(|mut guard| {
         guard.process = child.id();
@@ -61,6 +66,10 @@ pub(crate) fn run(
         None => (child.wait()?, false),
     };
     is_over.store(true, Relaxed);
+    if let Some(showing) = showing {
+        // What the job has printed comes before what is said behind it.
+        let _ = showing.join();
+    }
     if let Some(watching) = watching {
         // It ends with the launcher, and removes the run folder. If it has failed, it has said so.
         let _ = watching.join();
@@ -74,7 +83,7 @@ pub(crate) fn run(
 
 /// Those of some signals that this process was not started to ignore, as `nohup` does and a shell for what runs behind it: a
 /// launcher that this process had become would ignore these, too.
-fn not_ignored(signals: impl IntoIterator<Item = c_int>) -> Vec<c_int> {
+pub(crate) fn not_ignored(signals: impl IntoIterator<Item = c_int>) -> Vec<c_int> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -159,6 +168,8 @@ fn pass_on(mut signals: Signals, launcher: Pid, is_over: Arc<AtomicBool>) {
 fn is_in_foreground() -> bool {
     let here = getpgrp();
     let of = |is_terminal: bool, group: rustix::io::Result<Pid>| is_terminal && group == Ok(here);
-    let (input, errors) = (io::stdin(), io::stderr());
-    of(input.is_terminal(), tcgetpgrp(&input)) || of(errors.is_terminal(), tcgetpgrp(&errors))
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    of(input.is_terminal(), tcgetpgrp(&input))
+        || of(output.is_terminal(), tcgetpgrp(&output))
+        || of(errors.is_terminal(), tcgetpgrp(&errors))
 }

@@ -3,11 +3,12 @@
 use boon::{Compiler, Schemas};
 use serde_json::Value;
 
-const SCHEMAS: [(&str, &str); 4] = [
+const SCHEMAS: [(&str, &str); 5] = [
     ("mpi-tool-check/1", include_str!("../../docs/schemas/mpi-tool-check-1.json")),
     ("mpi-tool-log/1", include_str!("../../docs/schemas/mpi-tool-log-1.json")),
     ("mpi-tool-report/1", include_str!("../../docs/schemas/mpi-tool-report-1.json")),
     ("mpi-tool-report/2", include_str!("../../docs/schemas/mpi-tool-report-2.json")),
+    ("mpi-tool-samples/1", include_str!("../../docs/schemas/mpi-tool-samples-1.json")),
 ];
 
 /// Reads a report, which must be as the schema of its name says.

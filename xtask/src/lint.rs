@@ -52,6 +52,7 @@ const NAMED: &[&str] = &[
     "docs/schemas/mpi-tool-log-1.json",
     "docs/schemas/mpi-tool-report-1.json",
     "docs/schemas/mpi-tool-report-2.json",
+    "docs/schemas/mpi-tool-samples-1.json",
     "docs/schemas/mpi-tool-scaling-1.json",
     "docs/schemas/mpi-tool-top-1.json",
     "docs/schemas/mpi-tool-trace-1.json",

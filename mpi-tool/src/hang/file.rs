@@ -165,22 +165,22 @@ pub(super) struct Lock {
 /// No world has more processes: such a file is damaged.
 const MOST_MEMBERS: u64 = 1 << 22;
 
-/// The words of a file, and what stands in them.
-struct Words(Vec<u64>);
+/// The words of a file, and what stands in them. A file has many, of which few are looked at.
+struct Words<'a>(&'a [[u8; 8]]);
 
-impl Words {
+impl<'a> Words<'a> {
     /// Those of a file of the right length.
-    fn of(bytes: &[u8]) -> Option<Self> {
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|word| u64::from_le_bytes(word.try_into().expect("a word has eight bytes")))
-            .collect();
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let (words, _) = bytes.as_chunks();
         (words.len() == WORDS).then_some(Self(words))
     }
 
+    fn at(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.0[at])
+    }
+
     fn text(&self, at: usize, words: usize) -> String {
-        let bytes: Vec<u8> =
-            self.0[at..at + words].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> = self.0[at..at + words].as_flattened().to_vec();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         // An application chooses names: what a terminal would obey stays out.
         let is_plain = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
@@ -191,9 +191,8 @@ impl Words {
         let number = (word >> site::MODULE_SHIFT).checked_sub(1)?;
         let number = usize::try_from(number).ok().filter(|number| *number < module::COUNT)?;
         let at = module::AREA + number * module::LENGTH;
-        let id = self.0[at + module::ID..at + module::ID + module::ID_WORDS].iter();
-        let id: Vec<u8> = id.flat_map(|word| word.to_le_bytes()).collect();
-        let length = usize::try_from(self.0[at + module::ID_LENGTH]).unwrap_or(0).min(id.len());
+        let id = self.0[at + module::ID..at + module::ID + module::ID_WORDS].as_flattened();
+        let length = usize::try_from(self.at(at + module::ID_LENGTH)).unwrap_or(0).min(id.len());
         let build_id = id[..length].iter().map(|byte| format!("{byte:02x}")).collect();
         let file = self.text(at + module::PATH, module::PATH_WORDS);
         Some(Place::new(file, build_id, word & ((1 << site::MODULE_SHIFT) - 1)))
@@ -201,24 +200,24 @@ impl Words {
 
     /// The places of a site by its number; none if it is not there.
     fn site(&self, number: u64) -> Vec<Place> {
-        let depth = self.0[header::DEPTH];
-        let known = number >= 1 && number <= self.0[header::SITES];
+        let depth = self.at(header::DEPTH);
+        let known = number >= 1 && number <= self.at(header::SITES);
         let at = number.wrapping_sub(1).checked_mul(depth).and_then(|at| usize::try_from(at).ok());
         let (Some(at), true, Ok(depth)) = (at, known, usize::try_from(depth)) else {
             return vec![];
         };
         let places = self.0[site::AREA..].iter().skip(at).take(depth);
-        places.map_while(|word| self.place(*word)).collect()
+        places.map_while(|word| self.place(u64::from_le_bytes(*word))).collect()
     }
 
     fn thread(&self, at: usize) -> Option<Thread> {
-        let word = |offset: usize| self.0[at + offset];
+        let word = |offset: usize| self.at(at + offset);
         if word(slot::ENTERED) == 0 {
             return None;
         }
         let function = word(slot::FUNCTION) & !slot::OUTSIDE;
         let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
-        let has_no_time = self.0[header::DEPTH] == 0 && NO_TIME[function as usize];
+        let has_no_time = self.at(header::DEPTH) == 0 && NO_TIME[function as usize];
         let mut site = self.site(word(slot::SITE));
         if site.is_empty() && word(slot::SITE) != 0 {
             let places = (0..8).map_while(|place| self.place(word(slot::PLACES + place)));
@@ -232,7 +231,7 @@ impl Words {
             nested_calls: word(slot::NESTED_CALLS),
             is_inside: word(slot::FUNCTION) & slot::OUTSIDE == 0,
             is_nested: word(slot::NESTED) == word(slot::ENTERED)
-                || at == slot::AREA && self.0[header::MIXED] != 0,
+                || at == slot::AREA && self.at(header::MIXED) != 0,
             function,
             since: if has_no_time { 0 } else { word(slot::SINCE) },
             site,
@@ -240,7 +239,7 @@ impl Words {
             source: word(slot::SOURCE) as i32,
             tag: word(slot::TAG) as i32,
             received_tag: word(slot::RECEIVED_TAG) as i32,
-            comm: if self.0[header::INT_HANDLES] == 0 {
+            comm: if self.at(header::INT_HANDLES) == 0 {
                 word(slot::COMM)
             } else {
                 i64::from(word(slot::COMM) as i32) as u64
@@ -253,7 +252,7 @@ impl Words {
     }
 
     fn group(&self, at: usize) -> Option<Group> {
-        let word = |offset: usize| self.0[at + offset];
+        let word = |offset: usize| self.at(at + offset);
         let sizes = [word(group::OWN + group::SIZE), word(group::OTHER + group::SIZE)];
         (word(group::KIND) != 0).then(|| Group {
             kind: word(group::KIND),
@@ -269,7 +268,7 @@ impl Words {
     }
 
     fn members(&self, at: usize) -> Option<Members> {
-        let word = |offset: usize| self.0[at + offset];
+        let word = |offset: usize| self.at(at + offset);
         let (size, first) = (word(group::SIZE), word(group::FIRST));
         match word(group::FORM) {
             _ if size > MOST_MEMBERS => None,
@@ -280,7 +279,7 @@ impl Words {
                 let last = first.checked_add(size - 1)?;
                 (last / 2 < members::WORDS as u64).then_some(())?;
                 let member = |half: u64| {
-                    let word = self.0[members::AREA + half as usize / 2];
+                    let word = self.at(members::AREA + half as usize / 2);
                     let member = (word >> (half % 2 * 32)) as u32;
                     Some(member).filter(|member| *member != group::NOBODY)
                 };
@@ -291,7 +290,7 @@ impl Words {
     }
 
     fn request(&self, at: usize) -> Option<Request> {
-        let word = |offset: usize| self.0[at + offset];
+        let word = |offset: usize| self.at(at + offset);
         let state = word(request::STATE);
         if state == 0 || state & request::CLAIMED != 0 {
             return None;
@@ -318,7 +317,7 @@ impl Words {
     }
 
     fn epochs(&self, at: usize) -> Option<(u64, u32, Epochs)> {
-        let word = |offset: usize| self.0[at + offset];
+        let word = |offset: usize| self.at(at + offset);
         let window = Some(word(epoch::WINDOW)).filter(|it| ![0, epoch::CLAIMED].contains(it))?;
         let epochs = Epochs {
             posted: word(epoch::POSTED),
@@ -330,7 +329,7 @@ impl Words {
     }
 
     fn lock(&self, at: usize) -> Option<Lock> {
-        let word = |offset: usize| self.0[at + offset];
+        let word = |offset: usize| self.at(at + offset);
         let is_held = word(lock::WINDOW) != 0 && word(lock::WINDOW) != u64::MAX;
         is_held.then(|| Lock {
             window: word(lock::WINDOW),
@@ -354,17 +353,17 @@ impl Snapshot {
 
     /// What a file's contents say.
     pub(super) fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let words = Words::of(bytes).filter(|words| words.0[header::MAGIC] == MAGIC);
+        let words = Words::of(bytes).filter(|words| words.at(header::MAGIC) == MAGIC);
         let Some(words) = words else { bail!("{}: not a state file of mpi-watch", path.display()) };
-        if words.0[header::VERSION] != VERSION {
+        if words.at(header::VERSION) != VERSION {
             bail!(
                 "{}: written by another version of mpi-watch (layout {}, this program reads {VERSION}); \
                  use the mpi-tool of that version",
                 path.display(),
-                words.0[header::VERSION]
+                words.at(header::VERSION)
             );
         }
-        let word = |at: usize| words.0[at];
+        let word = |at: usize| words.at(at);
         if [header::RANK, header::SIZE]
             .iter()
             .any(|at| word(*at) > MOST_MEMBERS && word(*at) != UNKNOWN)
@@ -397,7 +396,7 @@ impl Snapshot {
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),
-            hosts: words.0[header::HOSTS],
+            hosts: words.at(header::HOSTS),
             launched: number(header::LAUNCHED),
             world: words.text(header::WORLD, header::WORLD_WORDS),
             threads: entries(slot::AREA, slot::COUNT, slot::LENGTH)
@@ -460,8 +459,8 @@ impl Snapshot {
         };
         let Some(group) = group.filter(is_kept) else { return vec![] };
         let word = group.history[number as usize % group::HISTORY_WORDS];
-        let words = fs::read(&self.path).ok().and_then(|bytes| Words::of(&bytes));
-        words.map_or_else(Vec::new, |words| words.site(word >> 32))
+        let bytes = fs::read(&self.path).unwrap_or_default();
+        Words::of(&bytes).map_or_else(Vec::new, |words| words.site(word >> 32))
     }
 
     /// A communicator, window or file by its handle.

@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::find::Run;
 use super::reading::{Beginning, Glance, Reading};
-use super::{process, text};
+use super::{hook, process, text};
 use crate::cli::Guard;
 use crate::out::say;
 use crate::report::symbols::Symbols;
@@ -191,7 +191,11 @@ impl Guard {
                 continue;
             }
             let text = text::of(&reading, &mut symbols, 20);
-            say(format_args!("mpi-tool: no rank has made an MPI call for {after} s\n{text}"));
+            let text = format!("mpi-tool: no rank has made an MPI call for {after} s\n{text}");
+            say(format_args!("{text}"));
+            if let Some(command) = &self.on_hang {
+                hook::run(command, &text, &self.folder);
+            }
             if let Some(told) = told.take() {
                 told();
             }

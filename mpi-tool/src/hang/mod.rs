@@ -6,7 +6,7 @@
 //! * `unseen.rs`: which ranks are not seen, and why. `worlds.rs`: what is known of ranks of other worlds. `text.rs`, `json.rs`, `picture.rs`: what is printed.
 //! * `live`: what the ranks do, over the last seconds (`mpi-tool top`).
 //! * `attach`: the same question for a job that was started without the tool.
-//! * `guard.rs`: says by itself that nothing moves, and ends the launcher if that is wanted.
+//! * `guard.rs`: says by itself that nothing moves, and ends the launcher if that is wanted. `hook.rs`: the user's command for that.
 
 mod attach;
 mod convert;
@@ -14,6 +14,7 @@ mod file;
 mod find;
 mod graph;
 mod guard;
+mod hook;
 mod json;
 mod live;
 mod picture;
@@ -27,7 +28,7 @@ use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -35,6 +36,7 @@ use crate::cli::{Clean, Hang};
 use crate::out::{outln, print};
 use crate::report::symbols::Symbols;
 use find::Run;
+pub(crate) use live::{Filter, Live};
 pub(crate) use process::parent;
 pub(crate) use text::list;
 
@@ -83,15 +85,19 @@ impl Hang {
         let mut symbols = Symbols::default();
         let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
         loop {
+            let begin = Instant::now();
             let Ok(reading) = reading::brief(&run) else {
                 print("the run is over\n")?;
                 return Ok(());
             };
-            print(format!("{clear}{}", text::of(&reading, &mut symbols, self.top)))?;
+            let text = text::of(&reading, &mut symbols, self.top);
             if reading.is_past() {
-                return Ok(());
+                return print(format!("{clear}{text}"));
             }
-            sleep(Duration::from_secs(1));
+            // Of ranks that move, this takes the second until the next time.
+            let causes = over_time(&run, &reading, &mut symbols);
+            print(format!("{clear}{text}{causes}"))?;
+            sleep(Duration::from_secs(1).saturating_sub(begin.elapsed()));
         }
     }
 }

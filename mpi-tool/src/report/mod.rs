@@ -13,6 +13,7 @@ mod partial;
 mod phases;
 mod placement;
 mod read;
+pub(crate) mod samples;
 mod scaling;
 pub(crate) mod screen;
 mod segments;
@@ -276,7 +277,12 @@ impl Report {
         if to == To::Sarif {
             return self.deliver(&export::sarif::of(file)?).map(|()| ExitCode::SUCCESS);
         }
-        let run = Run::read(file)?;
+        let (name, value) = read::json(file)?;
+        if samples::is(&value) {
+            let text = samples::of(self, &name, value)?;
+            return self.deliver(text.as_bytes()).map(|()| ExitCode::SUCCESS);
+        }
+        let run = Run::of(name, value)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
         if self.trace.is_some() && to != To::Text {

@@ -52,6 +52,11 @@ impl Run {
                     "{name} has findings of mpi-check, and no table to print: --to sarif writes them"
                 )
             }
+            Some(super::samples::SCHEMA) => {
+                bail!(
+                    "{name} has samples of mpi-tool top: `mpi-tool report {name}` prints them, alone"
+                )
+            }
             Some(other) => {
                 bail!("{name} is a report of schema {other}, which has no table to print")
             }

@@ -46,6 +46,37 @@ fn a_hang_is_reported_and_ended() {
     }
 }
 
+/// The user's command has the report, is run once, and before the launcher is ended.
+#[test]
+fn a_command_of_the_users_is_run() {
+    let (folder, words) = (tempfile::tempdir().unwrap(), words());
+    // The ranks are there as long as the command runs.
+    let command =
+        "cat >> report; mpi-tool-under-test hang \"$MPI_TOOL_RUN\" > ranks; echo told; exit 3";
+    let command = command.replace("mpi-tool-under-test", env!("CARGO_BIN_EXE_mpi-tool"));
+    let options = ["--hang-after", "2s", "--kill", "--on-hang", &*command];
+    let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &["receive cycle"]));
+    assert_eq!(
+        (outcome.status, outcome.stdout.contains("told")),
+        (Some(124), false),
+        "{outcome:?}"
+    );
+    expect_report(&outcome.stderr);
+    let behind = outcome.stderr.split_once("\ntold\n").unwrap_or_else(|| panic!("{outcome:?}")).1;
+    let said = "mpi-tool: the command of --on-hang has failed: exit status: 3\nmpi-tool: ending the launcher (--kill)\n";
+    assert!(behind.starts_with(said), "{outcome:?}");
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    expect_report(&read("report"));
+    assert!(read("ranks").contains("Deadlock"), "{}", read("ranks"));
+    // Where nothing hangs, it is not run.
+    fs::remove_file(folder.path().join("report")).unwrap();
+    let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &[]));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+    assert!(!folder.path().join("report").exists());
+    let outcome = mpi_tool(folder.path(), &arguments(&["--on-hang", "true"], &words, &[]));
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+}
+
 /// For how long the rank that has called last had made no call, as the report's table of ranks says.
 fn youngest(report: &str) -> f64 {
     let ages = report.lines().filter_map(|line| {

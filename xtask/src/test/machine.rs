@@ -34,7 +34,7 @@ impl Machine {
         look("strace", program("strace").and_then(|()| environment::debugger()));
         look("slurm", slurm());
         look("ThreadSanitizer", thread_sanitizer());
-        for name in ["otf2-print", "smpirun", "valgrind"] {
+        for name in ["otf2-print", "smpirun", "tmux", "valgrind"] {
             look(name, program(name));
         }
         let browser = environment::chromium();

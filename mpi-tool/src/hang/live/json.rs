@@ -51,7 +51,8 @@ pub(super) fn of(summary: &Summary, symbols: &mut Symbols) -> Value {
                 })
                 .collect();
             json!({
-                "world": name, "size": world.size, "unseen": world.unseen, "ranks": ranks, "causes": causes,
+                "world": name, "size": world.size, "unseen": world.unseen, "hidden": world.hidden,
+                "ranks": ranks, "causes": causes,
             })
         })
         .collect();
@@ -60,7 +61,7 @@ pub(super) fn of(summary: &Summary, symbols: &mut Symbols) -> Value {
     })
 }
 
-fn word(how: How) -> &'static str {
+pub(super) fn word(how: How) -> &'static str {
     match how {
         How::Outside => "outside of MPI",
         How::InMpi => "in MPI",

@@ -27,6 +27,8 @@ pub(super) struct Sample {
 /// A world.
 pub(super) struct World {
     pub(super) size: u32,
+    /// The path of a rank's program.
+    pub(super) program: String,
     pub(super) ranks: BTreeMap<u32, Rank>,
     /// Why ranks are not seen, in a sentence.
     pub(super) unseen: Option<String>,
@@ -164,7 +166,8 @@ impl World {
             let for_whom = waits.for_whom(number);
             (number, Rank { for_whom, ..twice.rank() })
         });
-        Self { size, ranks: ranks.collect(), unseen: seen.sentence() }
+        let program = members.first().map_or(String::new(), |one| one.second.program.clone());
+        Self { size, program, ranks: ranks.collect(), unseen: seen.sentence() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a window says, in lines for people.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::sample::{Call, How};
@@ -46,14 +46,17 @@ pub(super) fn sentences(
     symbols: &mut Symbols,
 ) -> Vec<String> {
     let seconds = summary.seconds;
-    let hosts: BTreeSet<_> = world.ranks.iter().map(|rank| &rank.host).collect();
-    let of_hosts = match hosts.len() {
+    let of_hosts = match world.hosts {
         1 => String::new(),
         hosts => format!(" on {hosts} hosts"),
     };
+    let shown = match world.hidden {
+        0 => String::new(),
+        _ => format!("; the filter shows {} of them", world.ranks.len()),
+    };
     let mut sentences = vec![format!(
-        "{} of {}{of_hosts}, looked at {} times in {seconds:.1} s",
-        count(world.ranks.len()),
+        "{} of {}{of_hosts}, looked at {} times in {seconds:.1} s{shown}",
+        count(world.ranks.len() + world.hidden),
         world.size,
         summary.looks
     )];
@@ -113,19 +116,33 @@ pub(super) fn doing(how: How, call: &Call, symbols: &mut Symbols) -> String {
     }
 }
 
+/// What ranks were found to do, in words: that of a place is looked up once, as many ranks are at the same one.
+#[derive(Default)]
+pub(super) struct Known(BTreeMap<(How, Call), String>);
+
+impl Known {
+    pub(super) fn mostly(&mut self, rank: &RankSummary, symbols: &mut Symbols) -> String {
+        match &rank.mostly {
+            _ if rank.now == How::Gone => "is gone".into(),
+            _ if rank.now == How::Finalized => "has finalized MPI".into(),
+            Some((how, call, _)) => {
+                let known = self.0.entry((*how, call.clone()));
+                known.or_insert_with(|| doing(*how, call, symbols)).clone()
+            }
+            None => "has made no call".into(),
+        }
+    }
+}
+
 /// A line for each rank, or for ranks that were found in the same place most.
 pub(super) fn lines(world: &WorldSummary, by: SortBy, symbols: &mut Symbols) -> Vec<Line> {
     let mut ranks = world.ranks.clone();
-    sort(&mut ranks, by);
+    sort(&mut ranks, &world.causes, by);
     let mut order: Vec<String> = Vec::new();
     let mut groups: BTreeMap<String, Vec<RankSummary>> = BTreeMap::new();
+    let mut known = Known::default();
     for rank in ranks {
-        let what = match &rank.mostly {
-            _ if rank.now == How::Gone => "is gone".into(),
-            _ if rank.now == How::Finalized => "has finalized MPI".into(),
-            Some((how, call, _)) => doing(*how, call, symbols),
-            None => "has made no call".into(),
-        };
+        let what = known.mostly(&rank, symbols);
         if !groups.contains_key(&what) {
             order.push(what.clone());
         }

@@ -1,6 +1,6 @@
 //! The samples of the last seconds, and what comes out of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::sample::{Call, How, Rank, Sample};
@@ -13,6 +13,7 @@ pub(super) struct Window {
 }
 
 /// What comes out, by the worlds' names.
+#[derive(Clone)]
 pub(super) struct Summary {
     /// Between the first sample and the last one.
     pub(super) seconds: f64,
@@ -21,10 +22,15 @@ pub(super) struct Summary {
 }
 
 /// Of a world.
+#[derive(Clone)]
 pub(super) struct WorldSummary {
     pub(super) size: u32,
+    /// On how many hosts the ranks are.
+    pub(super) hosts: usize,
     pub(super) unseen: Option<String>,
     pub(super) ranks: Vec<RankSummary>,
+    /// How many ranks a filter has left out.
+    pub(super) hidden: usize,
     pub(super) causes: Vec<Cause>,
 }
 
@@ -60,7 +66,7 @@ pub(super) struct Cause {
 }
 
 /// A wait for less than this share of the time is not told.
-const LITTLE: f64 = 0.02;
+pub(super) const LITTLE: f64 = 0.02;
 
 impl Window {
     pub(super) fn new(length: Duration) -> Self {
@@ -70,11 +76,17 @@ impl Window {
     pub(super) fn push(&mut self, sample: Sample) {
         let newest = sample.at;
         self.samples.push_back(sample);
-        while let [first, _, ..] = self.samples.make_contiguous()
+        // Two tell more than one, even if they are far apart, as looks at very many ranks are.
+        while let [first, _, _, ..] = self.samples.make_contiguous()
             && newest.duration_since(first.at) > self.length
         {
             self.samples.pop_front();
         }
+    }
+
+    /// How many samples there are.
+    pub(super) fn len(&self) -> usize {
+        self.samples.len()
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -86,7 +98,9 @@ impl Window {
                 world.ranks.iter().map(|(rank, now)| self.rank(name, *rank, now)).collect();
             let causes = self.causes(name, &ranks);
             let unseen = world.unseen.clone();
-            (name.clone(), WorldSummary { size: world.size, unseen, ranks, causes })
+            let hosts: BTreeSet<_> = ranks.iter().map(|rank| &rank.host).collect();
+            let (size, hosts) = (world.size, hosts.len());
+            (name.clone(), WorldSummary { size, hosts, unseen, ranks, hidden: 0, causes })
         });
         Summary {
             seconds: last.at.duration_since(first.at).as_secs_f64(),
@@ -187,10 +201,16 @@ fn most(places: BTreeMap<(How, &Call), usize>) -> Option<(How, Call, usize)> {
     Some((how, call.clone(), count))
 }
 
-/// Sorts ranks.
-pub(super) fn sort(ranks: &mut [RankSummary], by: SortBy) {
+/// Sorts ranks, of which some make others wait.
+pub(super) fn sort(ranks: &mut [RankSummary], causes: &[Cause], by: SortBy) {
+    let places: BTreeMap<u32, usize> =
+        causes.iter().enumerate().map(|(at, cause)| (cause.rank, at)).collect();
+    let place = |rank: &RankSummary| places.get(&rank.rank).copied().unwrap_or(usize::MAX);
     ranks.sort_by(|one, other| {
         let order = match by {
+            SortBy::Worst => (other.stands.cmp(&one.stands))
+                .then_with(|| place(one).cmp(&place(other)))
+                .then_with(|| other.in_mpi.total_cmp(&one.in_mpi)),
             SortBy::Rank => std::cmp::Ordering::Equal,
             SortBy::Mpi => other.in_mpi.total_cmp(&one.in_mpi),
             SortBy::Work => one.in_mpi.total_cmp(&other.in_mpi),
@@ -232,7 +252,12 @@ pub(super) mod tests {
                 calls: 7,
                 for_whom: if works { vec![0] } else { vec![] },
             };
-            let world = World { size: 2, ranks: [(0, zero), (1, one)].into(), unseen: None };
+            let world = World {
+                size: 2,
+                program: "/app".into(),
+                ranks: [(0, zero), (1, one)].into(),
+                unseen: None,
+            };
             let at = begin + Duration::from_millis(100 * at);
             window.push(Sample { at, worlds: [(String::new(), world)].into() });
         }
@@ -263,6 +288,7 @@ pub(super) mod tests {
         let later = Instant::now() + Duration::from_secs(60);
         let worlds = BTreeMap::new();
         window.push(Sample { at: later, worlds });
-        assert_eq!(window.samples.len(), 1);
+        // The last two are kept: only they tell what moves.
+        assert_eq!(window.samples.len(), 2);
     }
 }

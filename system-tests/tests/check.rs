@@ -760,8 +760,7 @@ fn deadlocks_are_told_with_their_reasons() {
     let said = reason("detached").unwrap();
     let line = line_with("reasons.c", &text, "BUFFERED");
     assert!(said.contains("rank 0 in MPI_Buffer_detach at "), "{said}");
-    let message = format!("(MPI_Bsend at {line} detached");
-    assert!(said.contains(&message), "{said}");
+    assert!(said.contains(&format!("(MPI_Bsend at {line}")), "{said}");
     assert!(said.contains("waits for rank 1 to receive its message with tag 1"), "{said}");
     let said = reason("window_polled").unwrap();
     assert!(said.contains("rank 0 polling with MPI_Win_test at "), "{said}");

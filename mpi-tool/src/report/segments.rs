@@ -320,13 +320,16 @@ pub(super) fn worst(table: &Table, frames: &[Vec<Frame>]) -> (Vec<Worst>, f64) {
 /// Where the rank with most work takes longer than the mean of all: the worst segments first, each in a sentence, and what is
 /// left to what load imbalance costs. Nothing where a report does not tell of segments.
 pub(super) fn sentences(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
-    let Some(Segments { rank, .. }) = &table.segments else { return Vec::new() };
+    let Some(Segments { rank, rows, .. }) = &table.segments else { return Vec::new() };
     let (worst, rest) = worst(table, frames);
     let sentence = |Worst { name, beyond, .. }: &Worst| {
         format!("rank {rank} computes {:.3} s longer than the mean {name}", beyond / 1e9)
     };
     let mut sentences: Vec<_> = worst.iter().map(sentence).collect();
     let than = if rest < 0.0 { "shorter" } else { "longer" };
+    if rows.is_empty() || !table.complete {
+        return sentences;
+    }
     if sentences.is_empty() {
         sentences.push(format!(
             "where rank {rank} computes longer is not known: not between two calls of one thread"

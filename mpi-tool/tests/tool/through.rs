@@ -67,7 +67,7 @@ fn findings_are_at_the_program_s_own_lines() {
     let through = ", through innermost (libhdf5_chain.so)";
     let said = program.run("mpi_check", "wrong", &[]);
     for place in places() {
-        let wanted = format!("mpi-check: leak at {place}{through}: ");
+        let wanted = format!("mpi-check: leak at {place}{through}, rank");
         assert!(said.stderr.contains(&wanted), "{wanted}: {said:?}");
     }
     let report = program.report();
@@ -95,7 +95,7 @@ fn the_user_says_what_a_library_is() {
     assert!(said.stderr.contains(&wanted), "{wanted}: {said:?}");
     let said = program.run("mpi_check", "wrong", &[("MPI_TOOL_LIBRARIES", "libother:libours")]);
     for place in places() {
-        let wanted = format!("mpi-check: leak at {place}, through innermost (libours.so): ");
+        let wanted = format!("mpi-check: leak at {place}, through innermost (libours.so), rank");
         assert!(said.stderr.contains(&wanted), "{wanted}: {said:?}");
     }
 }

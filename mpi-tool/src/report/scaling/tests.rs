@@ -484,8 +484,8 @@ fn machines_that_differ_are_told_of() {
     has("on different numbers of hosts, from 1 (1.json) to 2 (0.json)");
     // 400 times in 6 s and in 10 s.
     has(
-        "in 0.json, rank 5 was preempted 67 times a second (more processes than cores?): what that costs is in these numbers; the \
-         same holds of 1 more report",
+        "in 0.json, processors are shared: rank 5 lost its own, or gave it up while it waited, 67 times a second (more processes than \
+         cores?); what that costs is in these numbers; the same holds of 1 more report",
     );
     has("took 0.000 s on 2 ranks and 2.000 s on 8 ranks");
     reports[1]["version"] = "2".into();

@@ -288,6 +288,8 @@ fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
         })
     });
     json!({
+        "begin": path.begin,
+        "end": path.end,
         "computing": computing,
         "mpi": mpi,
         "changes": path.changes,

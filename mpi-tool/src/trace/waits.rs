@@ -6,7 +6,8 @@
 //!   call that waits until a send is complete. If it waits for several, it is told of the longest ones only: MPI may have
 //!   taken shorter ones before anybody received them.
 //! * *Collective*: a process waits from its beginning until the last one of those on whom it depends begins: all others,
-//!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction).
+//!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction). `MPI_Finalize` is such an
+//!   operation of all, if no rank has left it before the last one came.
 //!
 //! A call waits once, for the last one that it depends on, and never longer than it takes.
 
@@ -117,6 +118,9 @@ pub(super) fn of_operations(
     for operation in operations {
         operation.waits(trace, &mut add);
     }
+    for operation in ends(trace) {
+        operation.waits(trace, &mut add);
+    }
     let mut waits: Vec<Wait> = waits.into_values().collect();
     waits.sort_by_key(|wait| wait.call);
     waits
@@ -206,6 +210,27 @@ pub(super) fn operations(trace: &Trace) -> Vec<Operation> {
         is_one.then_some(Operation { function, calls })
     });
     operations.collect()
+}
+
+/// `MPI_Finalize` of each world, if all of its ranks have called it, and nobody has left it before the last one came.
+fn ends(trace: &Trace) -> Vec<Operation> {
+    let mut worlds: BTreeMap<usize, (Option<u32>, Vec<Place>)> = BTreeMap::new();
+    for (at, process) in trace.processes.iter().enumerate() {
+        let known = worlds.entry(process.world).or_default();
+        known.0 = known.0.or(process.size);
+        for (thread, all) in process.threads.iter().enumerate() {
+            let last = all.calls.iter().rposition(|call| call.function == FunctionId::MPI_Finalize);
+            known.1.extend(last.map(|call| Place::new(at, thread, call)));
+        }
+    }
+    let of = |(size, calls): (Option<u32>, Vec<Place>)| {
+        let last = calls.iter().map(|place| place.of(trace).begin).max()?;
+        let is_whole = size.is_some_and(|size| calls.len() == size as usize);
+        let have_waited = calls.iter().all(|place| place.of(trace).end >= last);
+        let function = FunctionId::MPI_Finalize;
+        (is_whole && have_waited).then_some(Operation { function, calls })
+    };
+    worlds.into_values().filter_map(of).collect()
 }
 
 impl Operation {

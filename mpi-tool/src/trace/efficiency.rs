@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
-use mpi_facts::FunctionId::MPI_Finalize;
+use mpi_facts::FunctionId::{self, MPI_Finalize};
 
 use super::causes::is_init;
 use super::messages::{Messages, Place};
-use super::path::outer_calls;
+use super::path::{Outer, outer};
 use super::read::{Thread, Trace};
 use super::waits::Operation;
 use ideal::Ideal;
@@ -186,37 +186,30 @@ struct Rank {
     started: i64,
     end: i64,
     /// Those that are not inside of others, one behind the other.
-    calls: Vec<OuterCall>,
+    calls: Vec<Outer>,
     /// The number of the first of them, among all ranks' calls.
     first: u32,
     /// By the thread's calls: the number of the call that each is, or is inside of.
     numbers: Vec<Option<u32>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct OuterCall {
-    at: usize,
-    begin: i64,
-    end: i64,
-}
-
 impl Rank {
     /// `None` of a thread that has not initialized MPI.
     fn of([process, thread]: [usize; 2], of: &Thread, first: u32) -> Option<Self> {
-        let outer = outer_calls(&of.calls);
-        let calls = || outer.iter().map(|at| (*at, &of.calls[*at]));
-        let started = calls().find(|(_, call)| is_init(call.function))?.1.end;
-        let end = calls().find(|(_, call)| call.function == MPI_Finalize).map_or_else(
-            || calls().map(|(_, call)| call.end).max(),
-            |(_, call)| Some(call.begin),
-        )?;
+        let outer = outer(of);
+        let find = |is_it: fn(FunctionId) -> bool| {
+            outer.iter().find(|call| is_it(of.calls[call.at].function))
+        };
+        let started = find(is_init)?.end;
+        let end = find(|function| function == MPI_Finalize)
+            .map_or_else(|| outer.iter().map(|call| call.end).max(), |call| Some(call.begin))?;
         let mut last = started;
-        let inside = calls().filter(|(_, call)| call.begin >= started && call.end <= end);
-        let calls: Vec<OuterCall> = inside
-            .map(|(at, call)| {
+        let inside = outer.iter().filter(|call| call.begin >= started && call.end <= end);
+        let calls: Vec<Outer> = inside
+            .map(|call| {
                 let begin = call.begin.max(last);
                 last = call.end.max(begin);
-                OuterCall { at, begin, end: last }
+                Outer { at: call.at, begin, end: last }
             })
             .collect();
         let mut numbers = vec![None; of.calls.len()];

@@ -16,7 +16,7 @@ use mpi_facts::FunctionId;
 
 use super::causes::is_init;
 use super::messages::Place;
-use super::read::{Call, Process, Trace};
+use super::read::{Call, Process, Thread, Trace};
 use super::waits::{Wait, WaitKind};
 
 /// A piece of the path.
@@ -80,21 +80,51 @@ pub(super) fn outer_calls(calls: &[Call]) -> Vec<usize> {
     all
 }
 
+/// A call that no other call is around, or a loop of polls, which is as one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outer {
+    /// The call's place; of a loop, the last one's.
+    pub(super) at: usize,
+    pub(super) begin: i64,
+    pub(super) end: i64,
+}
+
+/// These of a thread, by their beginnings.
+pub(super) fn outer(thread: &Thread) -> Vec<Outer> {
+    let mut all = Vec::new();
+    let mut loops = thread.loops.iter().peekable();
+    // The beginning of the loop that a call is in.
+    let mut within: Option<i64> = None;
+    for at in outer_calls(&thread.calls) {
+        let call = &thread.calls[at];
+        if loops.peek().is_some_and(|of| of.first == at) {
+            within = Some(call.begin);
+        }
+        let begin = within.unwrap_or(call.begin);
+        if within.is_some() && loops.next_if(|of| of.last == at).is_none() {
+            continue;
+        }
+        within = None;
+        all.push(Outer { at, begin, end: call.end });
+    }
+    all
+}
+
 impl Path {
     pub(super) fn of(trace: &Trace, waits: &[Wait]) -> Self {
         let waits: HashMap<Place, &Wait> = waits.iter().map(|wait| (wait.call, wait)).collect();
-        let mut outer: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
+        let mut all: HashMap<(usize, usize), Vec<Outer>> = HashMap::new();
         let mut last: Option<(i64, usize, usize)> = None;
         for (at, process) in trace.processes.iter().enumerate() {
             let finalizes = finalizes(process).unwrap_or(i64::MAX);
             for (number, thread) in process.threads.iter().enumerate() {
-                let calls = outer_calls(&thread.calls);
-                if let Some(end) = calls.last().map(|call| thread.calls[*call].end.min(finalizes))
+                let calls = outer(thread);
+                if let Some(end) = calls.last().map(|call| call.end.min(finalizes))
                     && last.is_none_or(|(most, ..)| end > most)
                 {
                     last = Some((end, at, number));
                 }
-                outer.insert((at, number), calls);
+                all.insert((at, number), calls);
             }
         }
         let Some((mut time, mut process, mut thread)) = last else { return Self::default() };
@@ -104,29 +134,29 @@ impl Path {
         let mut jumps = 0;
         while time > begin {
             let calls = &trace.processes[process].threads[thread].calls;
-            let known = &outer[&(process, thread)];
-            let before = known.partition_point(|at| calls[*at].begin < time);
-            let Some(at) = before.checked_sub(1).map(|last| known[last]) else {
+            let known = &all[&(process, thread)];
+            let before = known.partition_point(|call| call.begin < time);
+            let Some(call) = before.checked_sub(1).map(|last| known[last]) else {
                 path.add(process, None, begin, time);
                 break;
             };
-            let call = &calls[at];
+            let function = Some(calls[call.at].function);
             if call.end < time {
                 path.add(process, None, call.end, time);
                 (time, jumps) = (call.end, 0);
             }
-            let wait = waits.get(&Place::new(process, thread, at));
+            let wait = waits.get(&Place::new(process, thread, call.at));
             // Where the wait ends; not beyond where the path has come from.
-            let until = wait.map(|wait| (call.begin + wait.time).min(time));
+            let until = wait.map(|wait| (wait.begin + wait.time).min(time));
             match (wait, until) {
                 (Some(wait), Some(until)) if until < time || jumps <= trace.processes.len() => {
                     jumps = if until < time { 0 } else { jumps + 1 };
-                    path.add(process, Some(call.function), until, time);
+                    path.add(process, function, until, time);
                     path.changes += 1;
                     (time, process, thread) = (until, wait.until.process(), wait.until.thread());
                 }
                 _ => {
-                    path.add(process, Some(call.function), call.begin, time);
+                    path.add(process, function, call.begin, time);
                     (time, jumps) = (call.begin, 0);
                 }
             }
@@ -175,7 +205,7 @@ impl Path {
 pub(super) struct Idle {
     /// From its first call to its last, of all threads together.
     pub(super) time: i64,
-    /// In calls.
+    /// In calls, and in loops of polls.
     pub(super) mpi: i64,
     /// Of that, waiting for senders, for receivers, and for others at collective operations.
     pub(super) waiting: [i64; 3],
@@ -192,8 +222,8 @@ impl Idle {
         let mut idle = vec![Self::default(); trace.processes.len()];
         for (own, process) in idle.iter_mut().zip(&trace.processes) {
             for thread in &process.threads {
-                let outer = outer_calls(&thread.calls);
-                let calls = || outer.iter().map(|at| &thread.calls[*at]);
+                let outer = outer(thread);
+                let calls = || outer.iter();
                 own.mpi += calls().map(|call| call.end - call.begin).sum::<i64>();
                 let end = calls().map(|call| call.end).max();
                 if let (Some(first), Some(end)) = (calls().next(), end) {

@@ -309,7 +309,7 @@ fn waited(connection: &Connection, waits: &[Wait], numbers: &Numbers) -> Result<
     let mut statement = connection.prepare(
         "insert into waits (call, kind, process, for_process, until, time) values (?, ?, ?, ?, ?, ?)",
     )?;
-    for Wait { kind, call, culprit, until, time } in waits {
+    for Wait { kind, call, culprit, until, time, .. } in waits {
         statement.execute(params![
             numbers.number(*call),
             kind.name(),

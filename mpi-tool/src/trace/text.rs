@@ -9,6 +9,7 @@ use mpi_facts::trace::filter;
 use super::efficiency::{Efficiency, Leaf, Untold};
 use super::messages::Messages;
 use super::path::{Idle, Path};
+use super::polls::is_poll;
 use super::read::{Clocks, Site, Trace};
 use super::waits::{self, Group, Wait, WaitKind};
 use super::{Found, causes, whole};
@@ -49,7 +50,10 @@ fn wait(group: &Group, [who, waits, of_whom]: [&str; 3], time: i64, calls: u64) 
         "{:>12}  {:<13}  {who}, in {} of {}{}, {waits} for {of_whom} {what}{}",
         seconds(time),
         group.kind.name(),
-        count(usize::try_from(calls).unwrap_or(usize::MAX), "call"),
+        count(
+            usize::try_from(calls).unwrap_or(usize::MAX),
+            if is_poll(group.function) { "loop" } else { "call" }
+        ),
         group.function,
         at(&group.site),
         at(&group.until),
@@ -121,6 +125,7 @@ pub(super) fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String
     for (process, function, time, pieces) in &parts[..shown] {
         let what = match function {
             None => "computes".to_owned(),
+            Some(function) if is_poll(*function) => format!("polls by {function}"),
             Some(function) => format!("is in {} of {function}", count(*pieces, "call")),
         };
         let _ = writeln!(

@@ -8,7 +8,7 @@ use mpi_facts::{
 };
 
 use super::super::messages::{Messages, Place};
-use super::super::path::outer_calls;
+use super::super::path::outer;
 use super::super::read::{Process, Site, Trace};
 use super::super::waits::{Operation, Wait};
 
@@ -208,13 +208,13 @@ impl Lines {
             let mut numbers: HashMap<(FunctionId, u32), SpotNumber> = HashMap::new();
             for thread in &process.threads {
                 let judged = judged.next().unwrap_or_default();
-                let calls = outer_calls(&thread.calls).into_iter().map(|index| {
-                    let call = &thread.calls[index];
+                let calls = outer(thread).into_iter().map(|one| {
+                    let call = &thread.calls[one.at];
                     let key = (call.function, call.site);
                     let number = || spots.number(call.function, process.site(call));
                     let spot = *numbers.entry(key).or_insert_with(number);
-                    let kind = CallKind::of(call.function, judged[index]);
-                    Outer { begin: call.begin, end: call.end, spot, kind }
+                    let kind = CallKind::of(call.function, judged[one.at]);
+                    Outer { begin: one.begin, end: one.end, spot, kind }
                 });
                 let calls = calls.collect();
                 let holes = holes(process, thread);
@@ -223,9 +223,8 @@ impl Lines {
             }
         }
         for wait in waits {
-            let call = wait.call.of(trace);
             let until = lines.number(wait.until.process(), wait.until.thread()) as u32;
-            let waiting = Waiting { begin: call.begin, end: call.begin + wait.time, until };
+            let waiting = Waiting { begin: wait.begin, end: wait.begin + wait.time, until };
             let line = lines.number(wait.call.process(), wait.call.thread());
             lines.lines[line].waits.push(waiting);
         }

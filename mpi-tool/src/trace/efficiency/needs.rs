@@ -1,6 +1,7 @@
 //! What each call waits for, on whatever machine: so much as the trace tells.
 //!
 //! * A receive, a call that completes one, and a probe that blocks: until the send has begun.
+//! * A loop of polls (`polls.rs`): until the message is sent that it ends with.
 //! * A synchronous send, or the call that waits for one: until the receive has begun. Other sends wait for nobody: whether
 //!   MPI lets them wait is the machine's.
 //! * A collective operation, or the call that completes one that does not block: until all have begun it; until the root
@@ -17,6 +18,7 @@ use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::super::causes::may_wait;
 use super::super::messages::{self, Messages, Place};
+use super::super::polls::Loop;
 use super::super::read::{Call, Process, Trace};
 use super::super::waits::Operation;
 use super::{Rank, Ranks};
@@ -129,6 +131,13 @@ impl Finder<'_> {
             let waiting = if is_blocking { Some(message.sent) } else { completed };
             if let Some(waiting) = waiting.filter(|_| message.is_synchronous) {
                 self.waits(waiting, self.begun(message.asked));
+            }
+        }
+        for rank in &self.ranks.all {
+            let loops = &self.trace.processes[rank.process].threads[rank.thread].loops;
+            for Loop { last, sent, .. } in loops {
+                let sent = self.begun(*sent);
+                self.waits(Place::new(rank.process, rank.thread, *last), sent);
             }
         }
         messages.lone.iter().for_each(|call| self.unknown(*call));

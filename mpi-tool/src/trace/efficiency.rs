@@ -14,6 +14,7 @@ use super::messages::{Messages, Place};
 use super::path::{Outer, outer};
 use super::read::{Thread, Trace};
 use super::waits::Operation;
+use super::whole;
 use ideal::Ideal;
 use needs::Needs;
 use windows::Window;
@@ -142,8 +143,11 @@ impl Factors {
 }
 
 impl Efficiency {
-    /// `None` if no rank's `MPI_Init` is in the trace, or nothing comes behind it.
+    /// `None` if no rank's `MPI_Init` is in the trace, or nothing comes behind it, or it [cannot be told](whole::untold).
     pub(super) fn of(trace: &Trace, messages: &Messages, operations: &[Operation]) -> Option<Self> {
+        if whole::untold(trace).is_some() {
+            return None;
+        }
         let ranks = Ranks::of(trace);
         let all = || ranks.all.iter();
         let time = all().map(Rank::time).max()?;
@@ -172,10 +176,7 @@ impl Efficiency {
 /// Are calls missing in a trace that others may have waited for?
 fn is_incomplete(trace: &Trace) -> bool {
     use mpi_facts::trace::filter;
-    trace.processes.iter().any(|process| {
-        let is_filtered = process.filter & (filter::FUNCTIONS | filter::RANKS) != 0;
-        process.lost > 0 || process.overwritten > 0 || process.off.is_some() || is_filtered
-    })
+    trace.processes.iter().any(|process| process.filter & filter::RANKS != 0)
 }
 
 /// A thread that has initialized MPI, from then until it calls `MPI_Finalize`, or until the end of its last call.

@@ -49,13 +49,15 @@ struct Found {
     waits: Vec<waits::Wait>,
     causes: causes::Causes,
     efficiency: Option<efficiency::Efficiency>,
+    /// Why there is no efficiency, and no critical path.
+    untold: Option<String>,
 }
 
 impl Found {
     fn of(trace: &read::Trace, messages: &Messages) -> Self {
         let (operations, waits, causes) = waits_and_causes(trace, messages);
         let efficiency = efficiency::Efficiency::of(trace, messages, &operations);
-        Self { waits, causes, efficiency }
+        Self { waits, causes, efficiency, untold: whole::untold(trace) }
     }
 }
 

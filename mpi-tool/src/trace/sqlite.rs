@@ -13,11 +13,12 @@ use rusqlite::{Connection, params};
 
 use super::causes::{Activity, Causes, Described, OfWait, SpotNumber};
 use super::csv;
-use super::efficiency::{Efficiency, Factors, Untold};
+use super::efficiency::{Efficiency, Factors};
 use super::messages::{Messages, Place};
 use super::path::{Idle, outer_calls};
 use super::read::{Clocks, Site, Trace};
 use super::waits::{self, Wait};
+use super::whole;
 use crate::report::export::sqlite::database;
 
 /// What there is. `docs/mpi-trace.md` says what it means.
@@ -145,6 +146,8 @@ fn run(
     };
     let [sends, receives] = messages.unmatched.map(number);
     let factors = efficiency.map(|of| of.factors);
+    let of_efficiency = || efficiency.and_then(|of| of.untold).map(|why| why.text().to_owned());
+    let untold = whole::untold(trace).or_else(of_efficiency);
     let ideal = factors.and_then(|Factors { ideal, .. }| ideal);
     connection.execute(
         "insert into run values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -161,7 +164,7 @@ fn run(
             factors.map(|of| of.mean),
             factors.map(|of| of.most),
             ideal,
-            efficiency.and_then(|of| of.untold).map(Untold::text),
+            untold,
         ],
     )?;
     Ok(())

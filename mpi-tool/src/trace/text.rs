@@ -11,7 +11,7 @@ use super::messages::Messages;
 use super::path::{Idle, Path};
 use super::polls::is_poll;
 use super::read::{Clocks, Site, Trace};
-use super::waits::{self, Group, Wait, WaitKind};
+use super::waits::{self, Group, WaitKind};
 use super::{Found, causes, whole};
 
 /// What there is, and who waits for whom, in so many lines.
@@ -32,7 +32,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages, found: &Found, top: usize) 
     } else {
         folded(trace, &groups, top, &mut text);
     }
-    text.push_str(&critical_path(trace, waits, top));
+    text.push_str(&critical_path(trace, found, top));
     text
 }
 
@@ -100,9 +100,12 @@ fn folded(trace: &Trace, groups: &[(Group, i64, u64)], top: usize, text: &mut St
 }
 
 /// What the run's length consists of, in so many lines.
-pub(super) fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
+pub(super) fn critical_path(trace: &Trace, found: &Found, top: usize) -> String {
     let mut text = String::new();
-    let path = Path::of(trace, waits);
+    if found.untold.is_some() {
+        return text;
+    }
+    let path = Path::of(trace, &found.waits);
     let [computing, mpi] = path.times();
     let whole = computing + mpi;
     if whole == 0 {
@@ -154,7 +157,7 @@ pub(super) fn name(trace: &Trace, process: usize) -> String {
 
 /// What there is.
 pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> String {
-    let Found { waits, efficiency, .. } = found;
+    let waits = &found.waits;
     let mut text = String::new();
     let calls = trace.calls().count();
     let bytes: u64 = trace.processes.iter().map(|process| process.bytes).sum();
@@ -222,7 +225,7 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
             seconds(most)
         );
     }
-    text.push_str(&efficiencies(trace, efficiency.as_ref()));
+    text.push_str(&efficiencies(trace, found));
     let idle = Idle::of(trace, waits);
     let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
     let total = sum(|one| one.waiting.iter().sum());
@@ -240,8 +243,11 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
 }
 
 /// Start-up, and the tree of efficiencies from there to the end; nothing if no rank has initialized MPI.
-pub(super) fn efficiencies(trace: &Trace, found: Option<&Efficiency>) -> String {
-    let Some(found) = found else { return String::new() };
+pub(super) fn efficiencies(trace: &Trace, found: &Found) -> String {
+    if let Some(why) = &found.untold {
+        return format!("efficiencies and the critical path are left out: {why}\n");
+    }
+    let Some(found) = &found.efficiency else { return String::new() };
     let Efficiency { started, factors, mpi, kept, untold, .. } = found;
     let is_whole = trace.processes.iter().all(|process| process.is_over);
     let end = if is_whole { "MPI_Finalize" } else { "the last call" };
@@ -405,6 +411,37 @@ mod tests {
         let kept = "of calls that take 0.000000 s (3.2 % of the time in MPI), the trace does not tell what they wait for: for \
                     serialization and transfer, they keep their length\n";
         assert!(part(text(25)).ends_with(kept), "{}", part(text(25)));
+    }
+
+    /// Calls that are missing would count as computing. Who has switched tracing off, or keeps the last calls only, is told.
+    #[test]
+    fn what_is_not_whole_has_no_efficiencies() {
+        let text = |change: fn(&mut super::super::read::Process)| {
+            let rank = |rank: u32, computes: i64| {
+                let barrier = call(MPI_Barrier, 100 + computes, 1100).on_world();
+                process(rank, vec![call(MPI_Init, 0, 100), barrier, call(MPI_Finalize, 1100, 1200)])
+            };
+            let mut trace = trace(vec![rank(0, 1000), rank(1, 500)]);
+            change(&mut trace.processes[1]);
+            let messages = Messages::of(&trace);
+            of(&trace, &messages, &Found::of(&trace, &messages), 20)
+        };
+        let is_told = |text: &str| text.contains("load balance") && text.contains("critical path:");
+        let whole = text(|_| {});
+        assert!(is_told(&whole), "{whole}");
+        let off = text(|process| process.off = Some((200, Some(300))));
+        let ring = text(|process| process.overwritten = 4096);
+        let whys = [
+            (off, "MPI_Pcontrol had switched tracing off on rank 1"),
+            (ring, "the file of rank 1 keeps its last calls only"),
+        ];
+        for (text, why) in whys {
+            let line = format!(
+                "efficiencies and the critical path are left out: {why}, and what is missing would count as computing\n"
+            );
+            assert!(text.contains(&line) && !is_told(&text), "{text}");
+            assert!(!text.contains("critical path: ") && !text.contains("load balance"), "{text}");
+        }
     }
 
     /// Forty ranks come to a barrier one after the other: 39 pairs, of which the last one is in each.

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::filter;
 
+use super::causes::{is_init, may_wait};
+use super::polls::is_poll;
 use super::read::{Opened, Process, Trace};
+use super::text;
 use crate::hang::list;
 
 /// The processes of each world.
@@ -90,6 +93,39 @@ fn is_whole(process: &Process) -> bool {
             .threads
             .iter()
             .any(|thread| thread.calls.iter().any(|call| is_end(call.function)))
+}
+
+/// Why nobody can say of a trace how much of its time is computing, and what its length consists of.
+pub(super) fn untold(trace: &Trace) -> Option<String> {
+    let of = |is_it: fn(&Process) -> bool| trace.processes.iter().position(is_it);
+    let name = |process| text::name(trace, process);
+    if let Some(process) = of(|process| talking_threads(process) > 1) {
+        return Some(format!(
+            "{} calls MPI from {} threads: what one computes while another one waits, and which of them wait for each other, \
+             the trace does not tell",
+            name(process),
+            talking_threads(&trace.processes[process])
+        ));
+    }
+    let missing = if let Some(process) = of(|process| process.overwritten > 0) {
+        format!("the file of {} keeps its last calls only", name(process))
+    } else if let Some(process) = of(|process| process.off.is_some()) {
+        format!("MPI_Pcontrol had switched tracing off on {}", name(process))
+    } else if let Some(process) = of(|process| process.lost > 0) {
+        format!("calls of {} were not recorded", name(process))
+    } else if of(|process| process.filter & filter::FUNCTIONS != 0).is_some() {
+        "only chosen functions were recorded".to_owned()
+    } else {
+        return None;
+    };
+    Some(format!("{missing}, and what is missing would count as computing"))
+}
+
+/// How many threads of a process call functions that may wait, with the one that has initialized MPI.
+fn talking_threads(process: &Process) -> usize {
+    let talks = |function| is_init(function) || may_wait(function) || is_poll(function);
+    let threads = process.threads.iter();
+    threads.filter(|thread| thread.calls.iter().any(|call| talks(call.function))).count()
 }
 
 /// Two worlds of which one had ended before the other one began, while none was there that lasted over both: processes that

@@ -273,19 +273,21 @@ fn what_nobody_can_tell_keeps_its_length() {
 
 /// What a thread does that has not initialized MPI is not replayed, so that nobody knows when it would send.
 #[test]
-fn what_another_thread_sends_is_not_known() {
+fn what_several_threads_compute_is_not_known() {
     let mut trace = run(vec![(Vec::new(), 200), (vec![receive(0, 100, 0)], 200)]);
     let mut helper = process(0, vec![send(MPI_Send, 90, 91, 1)]);
     trace.processes[0].threads.append(&mut helper.threads);
-    assert_eq!(Messages::of(&trace).matched.len(), 1);
-    let found = found(&trace);
-    assert_eq!((found.mpi, found.kept, found.untold), (100, 100, Some(Untold::Kept)));
+    let messages = Messages::of(&trace);
+    assert_eq!(messages.matched.len(), 1);
+    assert!(Efficiency::of(&trace, &messages, &waits::operations(&trace)).is_none());
+    let why = whole::untold(&trace).unwrap();
+    assert!(why.starts_with("rank 0 calls MPI from 2 threads: "), "{why}");
 }
 
 #[test]
 fn without_all_calls_the_ideal_machine_is_not_known() {
     let mut trace = run(chain(0));
-    trace.processes[2].lost = 1;
+    trace.processes[2].filter = mpi_facts::trace::filter::RANKS;
     let found = found(&trace);
     assert_eq!((found.untold, found.factors.ideal), (Some(Untold::Missing), None));
     assert!(found.windows.iter().all(|window| window.factors.ideal.is_none()));

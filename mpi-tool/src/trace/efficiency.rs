@@ -1,5 +1,8 @@
 //! Where the time of a run goes, in the terms of POP, from the moment when `MPI_Init` has returned until `MPI_Finalize` is
-//! called: parallel efficiency = load balance × communication efficiency, and the latter = serialization × transfer.
+//! called: parallel efficiency = load balance × communication efficiency, and the latter = serialization × input and output ×
+//! transfer.
+//!
+//! Input and output are told from serialization by another such run, in which files take no time.
 //!
 //! Transfer is told from serialization by the run's length on an ideal machine (`ideal.rs`): one without latency, with
 //! endless bandwidth, where MPI itself takes no time. `needs.rs`: what each call waits for there. `windows.rs`: the same of
@@ -55,6 +58,8 @@ pub(super) struct Factors {
     pub(super) most: i64,
     /// The longest rank's time on the ideal machine, if it is known.
     pub(super) ideal: Option<i64>,
+    /// The same if files took no time, if that is known, and there are any.
+    pub(super) without_files: Option<i64>,
 }
 
 /// Why serialization and transfer are not told apart.
@@ -81,6 +86,7 @@ pub(super) enum Leaf {
     LoadImbalance,
     Communication,
     Serialization,
+    Files,
     Transfer,
 }
 
@@ -104,7 +110,11 @@ impl Factors {
     }
 
     pub(super) fn serialization(&self) -> Option<f64> {
-        part(self.most as f64, self.ideal? as f64)
+        part(self.most as f64, self.without_files.or(self.ideal)? as f64)
+    }
+
+    pub(super) fn input_and_output(&self) -> Option<f64> {
+        part(self.without_files? as f64, self.ideal? as f64)
     }
 
     pub(super) fn transfer(&self) -> Option<f64> {
@@ -112,12 +122,13 @@ impl Factors {
     }
 
     /// Each efficiency: how deep it lies in the tree, its name, and how much it is.
-    pub(super) fn tree(&self) -> [(usize, &'static str, Option<f64>); 5] {
+    pub(super) fn tree(&self) -> [(usize, &'static str, Option<f64>); 6] {
         [
             (0, "parallel efficiency", self.parallel()),
             (1, "load balance", self.load_balance()),
             (1, "communication efficiency", self.communication()),
             (2, "serialization efficiency", self.serialization()),
+            (2, "input and output efficiency", self.input_and_output()),
             (2, "transfer efficiency", self.transfer()),
         ]
     }
@@ -127,11 +138,15 @@ impl Factors {
         let imbalance = (Leaf::LoadImbalance, self.most as f64 - self.mean);
         match self.ideal {
             None => vec![imbalance, (Leaf::Communication, (self.time - self.most) as f64)],
-            Some(ideal) => vec![
-                imbalance,
-                (Leaf::Serialization, (ideal - self.most) as f64),
-                (Leaf::Transfer, (self.time - ideal) as f64),
-            ],
+            Some(ideal) => {
+                let without_files = self.without_files.unwrap_or(ideal);
+                vec![
+                    imbalance,
+                    (Leaf::Serialization, (without_files - self.most) as f64),
+                    (Leaf::Files, (ideal - without_files) as f64),
+                    (Leaf::Transfer, (self.time - ideal) as f64),
+                ]
+            }
         }
     }
 
@@ -158,16 +173,23 @@ impl Efficiency {
         }
         let mean = all().map(Rank::useful).sum::<i64>() as f64 / ranks.all.len() as f64;
         let mpi = all().map(Rank::mpi).sum();
-        let mut factors = Factors { time, mean, most, ideal: None };
+        let mut factors = Factors { time, mean, most, ideal: None, without_files: None };
         if is_incomplete(trace) {
-            let windows = windows::of(&ranks, None, started);
+            let windows = windows::of(&ranks, None, None, started);
             let untold = Some(Untold::Missing);
             return Some(Self { started, factors, mpi, kept: 0, untold, windows });
         }
-        let ideal = Ideal::of(&ranks, Needs::of(trace, messages, operations, &ranks));
+        let needs = Needs::of(trace, messages, operations, &ranks);
+        let without_files = needs.without_files();
+        let ideal = Ideal::of(&ranks, needs);
         let is_known = ideal.kept as f64 <= MOST_KEPT * mpi as f64;
+        let without_files =
+            without_files.filter(|_| is_known).map(|needs| Ideal::of(&ranks, needs));
         factors.ideal = is_known.then_some(ideal.length);
-        let windows = windows::of(&ranks, is_known.then_some(&ideal), started);
+        factors.without_files =
+            without_files.as_ref().map(|of| of.length.clamp(most.min(ideal.length), ideal.length));
+        let windows =
+            windows::of(&ranks, is_known.then_some(&ideal), without_files.as_ref(), started);
         let untold = (!is_known).then_some(Untold::Kept);
         Some(Self { started, factors, mpi, kept: ideal.kept, untold, windows })
     }

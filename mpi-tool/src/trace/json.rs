@@ -198,16 +198,18 @@ fn efficiency(found: &Efficiency) -> Value {
 }
 
 fn factors(factors: &Factors) -> Map<String, Value> {
-    let Factors { time, mean, most, ideal } = factors;
+    let Factors { time, mean, most, ideal, without_files } = factors;
     let times = [
         ("time", (*time).into()),
         ("useful_mean", (*mean).into()),
         ("useful_most", (*most).into()),
         ("ideal", (*ideal).into()),
+        ("ideal_without_files", (*without_files).into()),
         ("parallel", factors.parallel().into()),
         ("load_balance", factors.load_balance().into()),
         ("communication", factors.communication().into()),
         ("serialization", factors.serialization().into()),
+        ("input_and_output", factors.input_and_output().into()),
         ("transfer", factors.transfer().into()),
     ];
     times.into_iter().map(|(name, value): (_, Value)| (name.to_owned(), value)).collect()

@@ -25,7 +25,7 @@ use crate::report::export::sqlite::database;
 const TABLES: &str = "
     create table run (schema text, end integer, hosts integer, clock_error integer, messages_without_receive integer,
         messages_without_send integer, waiting integer, started integer, time integer, useful_mean real,
-        useful_most integer, ideal integer, untold text);
+        useful_most integer, ideal integer, ideal_without_files integer, untold text);
     create table processes (process integer primary key, rank integer, size integer, world integer, host text, pid integer,
         program text, threads integer, lost integer, overwritten_bytes integer, finalized integer, time integer, mpi integer,
         late_sender integer, late_receiver integer, collective integer);
@@ -150,7 +150,7 @@ fn run(
     let untold = whole::untold(trace).or_else(of_efficiency);
     let ideal = factors.and_then(|Factors { ideal, .. }| ideal);
     connection.execute(
-        "insert into run values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into run values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             "mpi-tool-trace-database/1",
             trace.end(),
@@ -164,6 +164,7 @@ fn run(
             factors.map(|of| of.mean),
             factors.map(|of| of.most),
             ideal,
+            factors.and_then(|of| of.without_files),
             untold,
         ],
     )?;

@@ -275,6 +275,9 @@ pub(super) fn efficiencies(trace: &Trace, found: &Found) -> String {
             Leaf::Serialization => {
                 "serialization: ranks wait for each other's computing in turn, and would on an ideal network, too"
             }
+            Leaf::Files => {
+                "input and output: ranks read and write files, or wait for those that do"
+            }
             Leaf::Transfer => {
                 "transfer: data move and MPI works, which takes no time on an ideal network"
             }

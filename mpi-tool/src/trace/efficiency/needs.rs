@@ -35,7 +35,7 @@ pub(super) enum Length {
 
 /// Of all calls of all ranks, by their numbers. What is waited for is a call's beginning, or a *meeting* that several calls must
 /// have begun; meetings have the numbers behind those of calls.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Needs {
     /// A call, and what it waits for.
     pub(super) waits: Vec<(u32, u32)>,
@@ -91,6 +91,19 @@ impl Needs {
         needs.waits.dedup();
         needs.feeds.sort_unstable();
         needs
+    }
+}
+
+impl Needs {
+    /// The same if files took no time; `None` if there are none.
+    pub(super) fn without_files(&self) -> Option<Self> {
+        self.lengths.contains(&Length::Files).then(|| {
+            let mut needs = self.clone();
+            for length in needs.lengths.iter_mut().filter(|length| **length == Length::Files) {
+                *length = Length::Nothing;
+            }
+            needs
+        })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Runs whose efficiencies are reckoned by hand, and programs at random that are run on the ideal machine itself.
 
 use mpi_facts::FunctionId::{
-    self, MPI_Barrier, MPI_Bcast, MPI_Iallgather, MPI_Ibarrier, MPI_Init, MPI_Irecv, MPI_Isend,
-    MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Send, MPI_Ssend, MPI_Wait, MPI_Waitall,
-    MPI_Win_fence,
+    self, MPI_Barrier, MPI_Bcast, MPI_File_write, MPI_Iallgather, MPI_Ibarrier, MPI_Init,
+    MPI_Irecv, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Send, MPI_Ssend,
+    MPI_Wait, MPI_Waitall, MPI_Win_fence,
 };
 use mpi_facts::trace::Way::{Received, Reduced, Sent};
 
@@ -31,7 +31,7 @@ fn run(ranks: Vec<Made>) -> Trace {
 
 /// Time, the sum of useful times, the longest one, and the length on the ideal machine.
 fn times(found: &Efficiency, ranks: usize) -> (i64, i64, i64, Option<i64>) {
-    let Factors { time, mean, most, ideal } = found.factors;
+    let Factors { time, mean, most, ideal, .. } = found.factors;
     (time, (mean * ranks as f64).round() as i64, most, ideal)
 }
 
@@ -52,6 +52,34 @@ fn receive(begin: i64, end: i64, from: i64) -> MadeUp {
 
 fn near(one: Option<f64>, other: f64) {
     assert!(one.is_some_and(|one| (one - other).abs() < 1e-9), "{one:?}, {other}");
+}
+
+/// Rank 0 writes a file for 800, and rank 1 waits for that at a barrier; each computes for 100. Nobody computes in turn, so what is
+/// lost is input and output: without files, the run would take 100.
+#[test]
+fn who_writes_files_is_not_serial() {
+    let rank = |file: Option<i64>| {
+        let mut calls = Vec::new();
+        calls.extend(file.map(|length| call(MPI_File_write, 50, 50 + length)));
+        let begin = 100 + file.unwrap_or(0);
+        calls.push(call(MPI_Barrier, begin, 900).on_world());
+        (calls, 900)
+    };
+    let found = found(&run(vec![rank(Some(800)), rank(None)]));
+    let factors = found.factors;
+    assert_eq!(times(&found, 2), (900, 200, 100, Some(900)));
+    assert_eq!(factors.without_files, Some(100));
+    near(factors.serialization(), 1.0);
+    near(factors.input_and_output(), 100.0 / 900.0);
+    near(factors.transfer(), 1.0);
+    assert_eq!(factors.worst(), Some((Leaf::Files, 800.0)));
+    for Window { factors, .. } in &found.windows {
+        let whole = factors.input_and_output().unwrap_or(1.0) * factors.transfer().unwrap();
+        near(
+            Some(whole * factors.serialization().unwrap_or(0.0)),
+            factors.communication().unwrap(),
+        );
+    }
 }
 
 /// Rank 0 computes for 600 of 1,000, and rank 1 for 900; neither `MPI_Init` nor `MPI_Finalize` counts.
@@ -339,7 +367,7 @@ fn is_a_tree(factors: &Factors) {
     for part in all.iter().flatten() {
         assert!((0.0..=1.0 + 1e-9).contains(part), "{factors:?}");
     }
-    let [parallel, load_balance, communication, serialization, transfer] = all;
+    let [parallel, load_balance, communication, serialization, _, transfer] = all;
     if let (Some(one), Some(other)) = (load_balance, communication) {
         near(parallel, one * other);
     }
@@ -387,7 +415,7 @@ fn windows_say_when() {
     let rank = |begin| (vec![call(MPI_Barrier, begin, 2000)], 2000);
     let found = found(&run(vec![rank(1000), rank(500)]));
     for (at, window) in found.windows.iter().enumerate() {
-        let [_, load_balance, communication, serialization, transfer] =
+        let [_, load_balance, communication, serialization, _, transfer] =
             window.factors.tree().map(|(_, _, part)| part);
         assert_eq!((window.begin, window.end), (100 * at as i64, 100 * at as i64 + 100));
         let expected = match at {

@@ -34,7 +34,7 @@ const MOST_KEPT: f64 = 0.05;
 /// Of all ranks that have initialized MPI, by the threads that have done so.
 #[derive(Debug)]
 pub(super) struct Efficiency {
-    /// When the last `MPI_Init` has returned.
+    /// When the last `MPI_Init` has returned, or from when on the trace has all calls of all ranks.
     pub(super) started: i64,
     pub(super) factors: Factors,
     /// How long these ranks are in MPI, all together.
@@ -198,7 +198,8 @@ impl Efficiency {
 /// Are calls missing in a trace that others may have waited for?
 fn is_incomplete(trace: &Trace) -> bool {
     use mpi_facts::trace::filter;
-    trace.processes.iter().any(|process| process.filter & filter::RANKS != 0)
+    whole::since(trace).is_some()
+        || trace.processes.iter().any(|process| process.filter & filter::RANKS != 0)
 }
 
 /// A thread that has initialized MPI, from then until it calls `MPI_Finalize`, or until the end of its last call.
@@ -218,16 +219,26 @@ struct Rank {
 
 impl Rank {
     /// `None` of a thread that has not initialized MPI.
-    fn of([process, thread]: [usize; 2], of: &Thread, first: u32) -> Option<Self> {
+    ///
+    /// With a time from which on the trace has all calls, that is a thread of a process of which it does not have `MPI_Init`, too, and
+    /// it starts at this time.
+    fn of(
+        [process, thread]: [usize; 2],
+        of: &Thread,
+        since: Option<i64>,
+        first: u32,
+    ) -> Option<Self> {
         let outer = outer(of);
         let find = |is_it: fn(FunctionId) -> bool| {
             outer.iter().find(|call| is_it(of.calls[call.at].function))
         };
-        let started = find(is_init)?.end;
+        let started = find(is_init).map(|call| call.end).max(since)?;
         let end = find(|function| function == MPI_Finalize)
             .map_or_else(|| outer.iter().map(|call| call.end).max(), |call| Some(call.begin))?;
         let mut last = started;
-        let inside = outer.iter().filter(|call| call.begin >= started && call.end <= end);
+        let inside = outer
+            .iter()
+            .filter(|call| (call.begin >= started || call.end > started) && call.end <= end);
         let calls: Vec<Outer> = inside
             .map(|call| {
                 let begin = call.begin.max(last);
@@ -284,9 +295,14 @@ struct Ranks {
 impl Ranks {
     fn of(trace: &Trace) -> Self {
         let mut ranks = Self { all: Vec::new(), known: HashMap::new(), calls: 0 };
+        let since = whole::since(trace);
         for (process, all) in trace.processes.iter().enumerate() {
             for (thread, of) in all.threads.iter().enumerate() {
-                let Some(rank) = Rank::of([process, thread], of, ranks.calls) else { continue };
+                // Others have nothing to do with MPI.
+                let since = since.filter(|_| whole::talks(of));
+                let Some(rank) = Rank::of([process, thread], of, since, ranks.calls) else {
+                    continue;
+                };
                 ranks.calls += rank.calls.len() as u32;
                 ranks.known.insert((process, thread), ranks.all.len());
                 ranks.all.push(rank);

@@ -1,7 +1,8 @@
 //! The critical path: the one chain of computing and of calls that the run's length consists of.
 //!
 //! It lies between start-up and the end, in which ranks wait for whoever comes last: from when `MPI_Init` has returned on the
-//! last rank until the last rank calls `MPI_Finalize`.
+//! last rank until the last rank calls `MPI_Finalize`. If the trace does not have the calls of all ranks from the beginning on, it
+//! begins where it has them.
 //!
 //! It is walked from its end. What the rank did that came last is on the path. Where that rank has waited, the path goes
 //! over to the one for whom it has waited, at the moment when that one came; what the rank did before the wait is not on
@@ -18,6 +19,7 @@ use super::causes::is_init;
 use super::messages::Place;
 use super::read::{Call, Process, Thread, Trace};
 use super::waits::{Wait, WaitKind};
+use super::whole;
 
 /// A piece of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +130,7 @@ impl Path {
             }
         }
         let Some((mut time, mut process, mut thread)) = last else { return Self::default() };
-        let begin = started(trace).min(time);
+        let begin = started(trace).max(whole::since(trace).unwrap_or(0)).min(time);
         let mut path = Self { begin, end: time, ..Self::default() };
         // How often the path has gone over at this moment: clocks may differ, and nobody waits in a circle.
         let mut jumps = 0;

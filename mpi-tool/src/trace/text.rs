@@ -251,11 +251,14 @@ pub(super) fn efficiencies(trace: &Trace, found: &Found) -> String {
     let Efficiency { started, factors, mpi, kept, untold, .. } = found;
     let is_whole = trace.processes.iter().all(|process| process.is_over);
     let end = if is_whole { "MPI_Finalize" } else { "the last call" };
-    let mut text = format!(
-        "start-up takes {}, until MPI_Init has returned on the last rank\nfrom there to {end}, {}:\n",
-        seconds(*started),
-        seconds(factors.time),
-    );
+    let started = seconds(*started);
+    let begin = match whole::since(trace) {
+        Some(_) => format!("the trace has all calls of all ranks from {started} on"),
+        None => {
+            format!("start-up takes {started}, until MPI_Init has returned on the last rank")
+        }
+    };
+    let mut text = format!("{begin}\nfrom there to {end}, {}:\n", seconds(factors.time));
     for (depth, name, part) in factors.tree() {
         if let Some(part) = part {
             let width = 32 - 2 * depth;
@@ -416,27 +419,35 @@ mod tests {
         assert!(part(text(25)).ends_with(kept), "{}", part(text(25)));
     }
 
-    /// Calls that are missing would count as computing. Who has switched tracing off, or keeps the last calls only, is told.
+    /// Two ranks compute for 1,000 and 500 ns up to a barrier at 1,100, and then for 100 and 300 up to another one at 1,400.
+    fn two_rounds(change: impl Fn(&mut Vec<super::super::read::Process>)) -> String {
+        let rank = |rank: u32, [one, other]: [i64; 2]| {
+            let barrier = |begin, end| call(MPI_Barrier, begin, end).on_world();
+            let calls = vec![
+                call(MPI_Init, 0, 100),
+                barrier(100 + one, 1100),
+                barrier(1100 + other, 1400),
+                call(MPI_Finalize, 1400, 1500),
+            ];
+            process(rank, calls)
+        };
+        let mut trace = trace(vec![rank(0, [1000, 100]), rank(1, [500, 300])]);
+        change(&mut trace.processes);
+        let messages = Messages::of(&trace);
+        of(&trace, &messages, &Found::of(&trace, &messages), 20)
+    }
+
+    /// Calls that are missing would count as computing.
     #[test]
     fn what_is_not_whole_has_no_efficiencies() {
-        let text = |change: fn(&mut super::super::read::Process)| {
-            let rank = |rank: u32, computes: i64| {
-                let barrier = call(MPI_Barrier, 100 + computes, 1100).on_world();
-                process(rank, vec![call(MPI_Init, 0, 100), barrier, call(MPI_Finalize, 1100, 1200)])
-            };
-            let mut trace = trace(vec![rank(0, 1000), rank(1, 500)]);
-            change(&mut trace.processes[1]);
-            let messages = Messages::of(&trace);
-            of(&trace, &messages, &Found::of(&trace, &messages), 20)
-        };
         let is_told = |text: &str| text.contains("load balance") && text.contains("critical path:");
-        let whole = text(|_| {});
+        let whole = two_rounds(|_| {});
         assert!(is_told(&whole), "{whole}");
-        let off = text(|process| process.off = Some((200, Some(300))));
-        let ring = text(|process| process.overwritten = 4096);
+        let off = two_rounds(|all| all[1].off = Some((200, None)));
+        let lost = two_rounds(|all| all[1].lost = 3);
         let whys = [
-            (off, "MPI_Pcontrol had switched tracing off on rank 1"),
-            (ring, "the file of rank 1 keeps its last calls only"),
+            (off, "MPI_Pcontrol had switched tracing off on rank 1 at the end"),
+            (lost, "calls of rank 1 were not recorded"),
         ];
         for (text, why) in whys {
             let line = format!(
@@ -445,6 +456,33 @@ mod tests {
             assert!(text.contains(&line) && !is_told(&text), "{text}");
             assert!(!text.contains("critical path: ") && !text.contains("load balance"), "{text}");
         }
+    }
+
+    /// A ring of rank 1 begins in the first barrier, at 600, and rank 0 has switched tracing on at 1,100. From there on, rank 0
+    /// computes for 100 of 300 and rank 1 for all of them: the load balance is 200 / 300, and the path is rank 1's.
+    #[test]
+    fn what_all_ranks_have_recorded_is_looked_at() {
+        let text = two_rounds(|all| {
+            all[0].off = Some((100, Some(1100)));
+            all[1].overwritten = 4096;
+            all[1].threads[0].calls.remove(0);
+        });
+        assert!(
+            text.contains("the trace has all calls of all ranks from 0.000001 s on\n"),
+            "{text}"
+        );
+        assert!(text.contains("    load balance                   66.7 %\n"), "{text}");
+        assert!(text.contains("critical path: computing 100.0 %, MPI 0.0 %; "), "{text}");
+        assert!(text.contains("100.0 %        rank 1 computes\n"), "{text}");
+        assert!(text.contains("are not told apart: calls are missing in the trace\n"), "{text}");
+    }
+
+    /// Of a rank that had ended before another one was recorded, nothing can be compared.
+    #[test]
+    fn ranks_that_were_not_recorded_together_are_told() {
+        let text = two_rounds(|all| all[0].off = Some((100, Some(1450))));
+        let why = "left out: the trace has all calls of all ranks from 0.000001 s on only, and rank 0 had ended by then\n";
+        assert!(text.contains(why), "{text}");
     }
 
     /// Forty ranks come to a barrier one after the other: 39 pairs, of which the last one is in each.

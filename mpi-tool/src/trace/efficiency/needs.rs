@@ -31,6 +31,8 @@ pub(super) enum Length {
     Files,
     /// As long as it has taken: nobody knows what it waits for.
     Kept,
+    /// The same of an access to files of several ranks.
+    KeptFiles,
 }
 
 /// Of all calls of all ranks, by their numbers. What is waited for is a call's beginning, or a *meeting* that several calls must
@@ -97,9 +99,10 @@ impl Needs {
 impl Needs {
     /// The same if files took no time; `None` if there are none.
     pub(super) fn without_files(&self) -> Option<Self> {
-        self.lengths.contains(&Length::Files).then(|| {
+        let is_file = |length: &Length| matches!(length, Length::Files | Length::KeptFiles);
+        self.lengths.iter().any(is_file).then(|| {
             let mut needs = self.clone();
-            for length in needs.lengths.iter_mut().filter(|length| **length == Length::Files) {
+            for length in needs.lengths.iter_mut().filter(|length| is_file(length)) {
                 *length = Length::Nothing;
             }
             needs
@@ -298,12 +301,12 @@ impl Finder<'_> {
             let may_wait = may_wait(call.function);
             let is_unknown = self.untold[number]
                 || may_wait && !self.told[number] && !waits_for_nobody(process, call);
-            self.needs.lengths[number] = if is_unknown {
-                Length::Kept
-            } else if call.function.class() == FunctionClass::Io {
-                Length::Files
-            } else {
-                Length::Nothing
+            let is_file = call.function.class() == FunctionClass::Io;
+            self.needs.lengths[number] = match (is_unknown, is_file) {
+                (true, true) => Length::KeptFiles,
+                (true, false) => Length::Kept,
+                (false, true) => Length::Files,
+                (false, false) => Length::Nothing,
             };
         }
     }

@@ -1,9 +1,9 @@
 //! Runs whose efficiencies are reckoned by hand, and programs at random that are run on the ideal machine itself.
 
 use mpi_facts::FunctionId::{
-    self, MPI_Barrier, MPI_Bcast, MPI_File_write, MPI_Iallgather, MPI_Ibarrier, MPI_Init,
-    MPI_Irecv, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Send, MPI_Ssend,
-    MPI_Wait, MPI_Waitall, MPI_Win_fence,
+    self, MPI_Barrier, MPI_Bcast, MPI_File_close, MPI_File_write, MPI_Iallgather, MPI_Ibarrier,
+    MPI_Init, MPI_Irecv, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Send,
+    MPI_Ssend, MPI_Wait, MPI_Waitall, MPI_Win_fence,
 };
 use mpi_facts::trace::Way::{Received, Reduced, Sent};
 
@@ -60,7 +60,11 @@ fn near(one: Option<f64>, other: f64) {
 fn who_writes_files_is_not_serial() {
     let rank = |file: Option<i64>| {
         let mut calls = Vec::new();
-        calls.extend(file.map(|length| call(MPI_File_write, 50, 50 + length)));
+        if let Some(length) = file {
+            calls.push(call(MPI_File_write, 50, 40 + length));
+            // Of this, the trace does not tell for whom it waits.
+            calls.push(call(MPI_File_close, 40 + length, 50 + length));
+        }
         let begin = 100 + file.unwrap_or(0);
         calls.push(call(MPI_Barrier, begin, 900).on_world());
         (calls, 900)

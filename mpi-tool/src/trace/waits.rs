@@ -275,15 +275,18 @@ impl Operation {
         mpi_facts::is_scan(self.function)
     }
 
-    /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others.
+    /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others, but for
+    /// calls that end right after one of these came.
     pub(super) fn tells_waits(&self) -> bool {
         Shape::looked_up(self.function).timing == Timing::Blocking && !self.is_scan()
     }
 
-    /// Data go from rank to rank on their way from a root or to it, so that a rank may wait for another one than the root, or for
-    /// others than all. The trace does not tell for whom. But if a call has ended right after another rank came, it is that one.
+    /// Data go from rank to rank on their way from a root or to it, or in a scan, so that a rank may wait for another one than the
+    /// root, or for others than all. The trace does not tell for whom. But if a call has ended right after another rank came, it is
+    /// that one.
     fn waits_on_the_way(&self, trace: &Trace, add: &mut impl FnMut(WaitKind, Place, Place)) {
-        if !passes_data_on(self.function) {
+        let is_blocking = Shape::looked_up(self.function).timing == Timing::Blocking;
+        if !is_blocking || !(self.is_scan() || passes_data_on(self.function)) {
             return;
         }
         let mut order = self.calls.clone();
@@ -301,11 +304,11 @@ impl Operation {
     }
 
     fn waits(&self, trace: &Trace, add: &mut impl FnMut(WaitKind, Place, Place)) {
+        self.waits_on_the_way(trace, add);
         // In a scan, a process depends on those before it only.
         if !self.tells_waits() {
             return;
         }
-        self.waits_on_the_way(trace, add);
         // The last one, and the last one of all others.
         let begin = |place: &&Place| place.of(trace).begin;
         let last = self.calls.iter().max_by_key(begin);
@@ -340,10 +343,10 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use mpi_facts::FunctionId::{
-        MPI_Bcast, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Test, MPI_Wait, MPI_Waitall,
-        MPI_Waitsome,
+        MPI_Bcast, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Test, MPI_Wait,
+        MPI_Waitall, MPI_Waitsome,
     };
-    use mpi_facts::trace::Way::{Received, Sent};
+    use mpi_facts::trace::Way::{Received, Reduced, Sent};
 
     use super::super::read::made_up::{call, process, trace};
     use super::*;
@@ -419,6 +422,9 @@ mod tests {
         // Rank 2 waits for rank 3, as the root does.
         let calls = [(10, 1010), (10, 15), (20, 1008), (1000, 1003)];
         assert_eq!(rooted(MPI_Reduce, Received, calls), [(0, 3, 990), (2, 3, 980)]);
+        // All others need what rank 0 adds.
+        let calls = [(1000, 1003), (10, 1005), (15, 1008), (20, 1010)];
+        assert_eq!(rooted(MPI_Scan, Reduced, calls), [(1, 0, 990), (2, 0, 985), (3, 0, 980)]);
     }
 
     /// What is waited for may be the other request.

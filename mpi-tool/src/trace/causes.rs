@@ -145,7 +145,7 @@ impl Causes {
         let mut left = free;
         let mut walker = Walker::new(&lines);
         for (number, wait) in waits.iter().enumerate() {
-            let begin = wait.call.of(trace).begin;
+            let begin = wait.begin;
             let [waiting, until] = [wait.call, wait.until]
                 .map(|place| lines.number(place.process(), place.thread()) as u32);
             left += more;

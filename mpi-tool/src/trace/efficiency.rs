@@ -1,5 +1,8 @@
 //! Where the time of a run goes, in the terms of POP, from the moment when `MPI_Init` has returned until `MPI_Finalize` is
-//! called: parallel efficiency = load balance × communication efficiency, and the latter = serialization × transfer.
+//! called: parallel efficiency = load balance × communication efficiency, and the latter = serialization × input and output ×
+//! transfer.
+//!
+//! Input and output are told from serialization by another such run, in which files take no time.
 //!
 //! Transfer is told from serialization by the run's length on an ideal machine (`ideal.rs`): one without latency, with
 //! endless bandwidth, where MPI itself takes no time. `needs.rs`: what each call waits for there. `windows.rs`: the same of
@@ -7,13 +10,14 @@
 
 use std::collections::HashMap;
 
-use mpi_facts::FunctionId::MPI_Finalize;
+use mpi_facts::FunctionId::{self, MPI_Finalize};
 
 use super::causes::is_init;
 use super::messages::{Messages, Place};
-use super::path::outer_calls;
+use super::path::{Outer, outer};
 use super::read::{Thread, Trace};
 use super::waits::Operation;
+use super::whole;
 use ideal::Ideal;
 use needs::Needs;
 use windows::Window;
@@ -30,7 +34,7 @@ const MOST_KEPT: f64 = 0.05;
 /// Of all ranks that have initialized MPI, by the threads that have done so.
 #[derive(Debug)]
 pub(super) struct Efficiency {
-    /// When the last `MPI_Init` has returned.
+    /// When the last `MPI_Init` has returned, or from when on the trace has all calls of all ranks.
     pub(super) started: i64,
     pub(super) factors: Factors,
     /// How long these ranks are in MPI, all together.
@@ -54,6 +58,8 @@ pub(super) struct Factors {
     pub(super) most: i64,
     /// The longest rank's time on the ideal machine, if it is known.
     pub(super) ideal: Option<i64>,
+    /// The same if files took no time, if that is known, and there are any.
+    pub(super) without_files: Option<i64>,
 }
 
 /// Why serialization and transfer are not told apart.
@@ -80,6 +86,7 @@ pub(super) enum Leaf {
     LoadImbalance,
     Communication,
     Serialization,
+    Files,
     Transfer,
 }
 
@@ -103,7 +110,11 @@ impl Factors {
     }
 
     pub(super) fn serialization(&self) -> Option<f64> {
-        part(self.most as f64, self.ideal? as f64)
+        part(self.most as f64, self.without_files.or(self.ideal)? as f64)
+    }
+
+    pub(super) fn input_and_output(&self) -> Option<f64> {
+        part(self.without_files? as f64, self.ideal? as f64)
     }
 
     pub(super) fn transfer(&self) -> Option<f64> {
@@ -111,12 +122,13 @@ impl Factors {
     }
 
     /// Each efficiency: how deep it lies in the tree, its name, and how much it is.
-    pub(super) fn tree(&self) -> [(usize, &'static str, Option<f64>); 5] {
+    pub(super) fn tree(&self) -> [(usize, &'static str, Option<f64>); 6] {
         [
             (0, "parallel efficiency", self.parallel()),
             (1, "load balance", self.load_balance()),
             (1, "communication efficiency", self.communication()),
             (2, "serialization efficiency", self.serialization()),
+            (2, "input and output efficiency", self.input_and_output()),
             (2, "transfer efficiency", self.transfer()),
         ]
     }
@@ -126,11 +138,15 @@ impl Factors {
         let imbalance = (Leaf::LoadImbalance, self.most as f64 - self.mean);
         match self.ideal {
             None => vec![imbalance, (Leaf::Communication, (self.time - self.most) as f64)],
-            Some(ideal) => vec![
-                imbalance,
-                (Leaf::Serialization, (ideal - self.most) as f64),
-                (Leaf::Transfer, (self.time - ideal) as f64),
-            ],
+            Some(ideal) => {
+                let without_files = self.without_files.unwrap_or(ideal);
+                vec![
+                    imbalance,
+                    (Leaf::Serialization, (without_files - self.most) as f64),
+                    (Leaf::Files, (ideal - without_files) as f64),
+                    (Leaf::Transfer, (self.time - ideal) as f64),
+                ]
+            }
         }
     }
 
@@ -142,8 +158,11 @@ impl Factors {
 }
 
 impl Efficiency {
-    /// `None` if no rank's `MPI_Init` is in the trace, or nothing comes behind it.
+    /// `None` if no rank's `MPI_Init` is in the trace, or nothing comes behind it, or it [cannot be told](whole::untold).
     pub(super) fn of(trace: &Trace, messages: &Messages, operations: &[Operation]) -> Option<Self> {
+        if whole::untold(trace).is_some() {
+            return None;
+        }
         let ranks = Ranks::of(trace);
         let all = || ranks.all.iter();
         let time = all().map(Rank::time).max()?;
@@ -154,16 +173,23 @@ impl Efficiency {
         }
         let mean = all().map(Rank::useful).sum::<i64>() as f64 / ranks.all.len() as f64;
         let mpi = all().map(Rank::mpi).sum();
-        let mut factors = Factors { time, mean, most, ideal: None };
+        let mut factors = Factors { time, mean, most, ideal: None, without_files: None };
         if is_incomplete(trace) {
-            let windows = windows::of(&ranks, None, started);
+            let windows = windows::of(&ranks, None, None, started);
             let untold = Some(Untold::Missing);
             return Some(Self { started, factors, mpi, kept: 0, untold, windows });
         }
-        let ideal = Ideal::of(&ranks, Needs::of(trace, messages, operations, &ranks));
+        let needs = Needs::of(trace, messages, operations, &ranks);
+        let without_files = needs.without_files();
+        let ideal = Ideal::of(&ranks, needs);
         let is_known = ideal.kept as f64 <= MOST_KEPT * mpi as f64;
+        let without_files =
+            without_files.filter(|_| is_known).map(|needs| Ideal::of(&ranks, needs));
         factors.ideal = is_known.then_some(ideal.length);
-        let windows = windows::of(&ranks, is_known.then_some(&ideal), started);
+        factors.without_files =
+            without_files.as_ref().map(|of| of.length.clamp(most.min(ideal.length), ideal.length));
+        let windows =
+            windows::of(&ranks, is_known.then_some(&ideal), without_files.as_ref(), started);
         let untold = (!is_known).then_some(Untold::Kept);
         Some(Self { started, factors, mpi, kept: ideal.kept, untold, windows })
     }
@@ -172,10 +198,8 @@ impl Efficiency {
 /// Are calls missing in a trace that others may have waited for?
 fn is_incomplete(trace: &Trace) -> bool {
     use mpi_facts::trace::filter;
-    trace.processes.iter().any(|process| {
-        let is_filtered = process.filter & (filter::FUNCTIONS | filter::RANKS) != 0;
-        process.lost > 0 || process.overwritten > 0 || process.off.is_some() || is_filtered
-    })
+    whole::since(trace).is_some()
+        || trace.processes.iter().any(|process| process.filter & filter::RANKS != 0)
 }
 
 /// A thread that has initialized MPI, from then until it calls `MPI_Finalize`, or until the end of its last call.
@@ -186,37 +210,40 @@ struct Rank {
     started: i64,
     end: i64,
     /// Those that are not inside of others, one behind the other.
-    calls: Vec<OuterCall>,
+    calls: Vec<Outer>,
     /// The number of the first of them, among all ranks' calls.
     first: u32,
     /// By the thread's calls: the number of the call that each is, or is inside of.
     numbers: Vec<Option<u32>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct OuterCall {
-    at: usize,
-    begin: i64,
-    end: i64,
-}
-
 impl Rank {
     /// `None` of a thread that has not initialized MPI.
-    fn of([process, thread]: [usize; 2], of: &Thread, first: u32) -> Option<Self> {
-        let outer = outer_calls(&of.calls);
-        let calls = || outer.iter().map(|at| (*at, &of.calls[*at]));
-        let started = calls().find(|(_, call)| is_init(call.function))?.1.end;
-        let end = calls().find(|(_, call)| call.function == MPI_Finalize).map_or_else(
-            || calls().map(|(_, call)| call.end).max(),
-            |(_, call)| Some(call.begin),
-        )?;
+    ///
+    /// With a time from which on the trace has all calls, that is a thread of a process of which it does not have `MPI_Init`, too, and
+    /// it starts at this time.
+    fn of(
+        [process, thread]: [usize; 2],
+        of: &Thread,
+        since: Option<i64>,
+        first: u32,
+    ) -> Option<Self> {
+        let outer = outer(of);
+        let find = |is_it: fn(FunctionId) -> bool| {
+            outer.iter().find(|call| is_it(of.calls[call.at].function))
+        };
+        let started = find(is_init).map(|call| call.end).max(since)?;
+        let end = find(|function| function == MPI_Finalize)
+            .map_or_else(|| outer.iter().map(|call| call.end).max(), |call| Some(call.begin))?;
         let mut last = started;
-        let inside = calls().filter(|(_, call)| call.begin >= started && call.end <= end);
-        let calls: Vec<OuterCall> = inside
-            .map(|(at, call)| {
+        let inside = outer
+            .iter()
+            .filter(|call| (call.begin >= started || call.end > started) && call.end <= end);
+        let calls: Vec<Outer> = inside
+            .map(|call| {
                 let begin = call.begin.max(last);
                 last = call.end.max(begin);
-                OuterCall { at, begin, end: last }
+                Outer { at: call.at, begin, end: last }
             })
             .collect();
         let mut numbers = vec![None; of.calls.len()];
@@ -268,9 +295,14 @@ struct Ranks {
 impl Ranks {
     fn of(trace: &Trace) -> Self {
         let mut ranks = Self { all: Vec::new(), known: HashMap::new(), calls: 0 };
+        let since = whole::since(trace);
         for (process, all) in trace.processes.iter().enumerate() {
             for (thread, of) in all.threads.iter().enumerate() {
-                let Some(rank) = Rank::of([process, thread], of, ranks.calls) else { continue };
+                // Others have nothing to do with MPI.
+                let since = since.filter(|_| whole::talks(of));
+                let Some(rank) = Rank::of([process, thread], of, since, ranks.calls) else {
+                    continue;
+                };
                 ranks.calls += rank.calls.len() as u32;
                 ranks.known.insert((process, thread), ranks.all.len());
                 ranks.all.push(rank);

@@ -45,7 +45,7 @@ pub(super) fn write(
     messages: &Messages,
     found: &Found,
 ) -> Result<()> {
-    let Found { waits, causes, efficiency } = found;
+    let Found { waits, causes, efficiency, untold } = found;
     let mut serializer = serde_json::Serializer::new(BufWriter::new(out));
     let mut object = serializer.serialize_map(None)?;
     object.serialize_entry("schema", "mpi-tool-trace/1")?;
@@ -69,6 +69,7 @@ pub(super) fn write(
             "most_before_sending": most,
             "left_out": text::left_out(trace),
             "warnings": whole::warnings(trace),
+            "untold": untold,
             "clock_error": match trace.clocks {
                 Clocks::Corrected(error) => Some(error),
                 Clocks::Unknown | Clocks::Uneven => None,
@@ -78,7 +79,8 @@ pub(super) fn write(
     object.serialize_entry("efficiency", &efficiency.as_ref().map(self::efficiency))?;
     object.serialize_entry("waits", &grouped(trace, waits))?;
     object.serialize_entry("causes", &self::causes(trace, causes))?;
-    object.serialize_entry("critical_path", &critical_path(trace, waits))?;
+    object
+        .serialize_entry("critical_path", &untold.is_none().then(|| critical_path(trace, waits)))?;
     object.serialize_entry("event_columns", &EVENT)?;
     object.serialize_entry("events", &Events(trace))?;
     object.serialize_entry("messages", &Sent(trace, messages))?;
@@ -196,16 +198,18 @@ fn efficiency(found: &Efficiency) -> Value {
 }
 
 fn factors(factors: &Factors) -> Map<String, Value> {
-    let Factors { time, mean, most, ideal } = factors;
+    let Factors { time, mean, most, ideal, without_files } = factors;
     let times = [
         ("time", (*time).into()),
         ("useful_mean", (*mean).into()),
         ("useful_most", (*most).into()),
         ("ideal", (*ideal).into()),
+        ("ideal_without_files", (*without_files).into()),
         ("parallel", factors.parallel().into()),
         ("load_balance", factors.load_balance().into()),
         ("communication", factors.communication().into()),
         ("serialization", factors.serialization().into()),
+        ("input_and_output", factors.input_and_output().into()),
         ("transfer", factors.transfer().into()),
     ];
     times.into_iter().map(|(name, value): (_, Value)| (name.to_owned(), value)).collect()
@@ -288,6 +292,8 @@ fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
         })
     });
     json!({
+        "begin": path.begin,
+        "end": path.end,
         "computing": computing,
         "mpi": mpi,
         "changes": path.changes,
@@ -315,6 +321,8 @@ fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use mpi_facts::trace::filter;
+
     use super::super::causes::simulated::at_random;
     use super::*;
 
@@ -327,10 +335,11 @@ mod tests {
         let mut schemas = boon::Schemas::new();
         compiler.add_resource("trace:/1", serde_json::from_str(&text).unwrap()).unwrap();
         let schema = compiler.compile("trace:/1", &mut schemas).unwrap();
-        for seed in 0..5 {
+        for seed in 0..6 {
             let mut trace = at_random(seed, false).0.run();
             // What is not known is null.
-            trace.processes[0].lost = u64::from(seed == 4);
+            trace.processes[0].filter = if seed == 4 { filter::RANKS } else { 0 };
+            trace.processes[0].lost = u64::from(seed == 5);
             let messages = Messages::of(&trace);
             let found = Found::of(&trace, &messages);
             let mut out = Vec::new();
@@ -339,8 +348,18 @@ mod tests {
             if let Err(error) = schemas.validate(&value, schema) {
                 panic!("seed {seed}: {error:#}");
             }
-            let efficiency = found.efficiency.unwrap();
             let written = &value["efficiency"];
+            if seed == 5 {
+                let untold = "calls of rank 0 were not recorded, and what is missing would count as computing";
+                assert_eq!(value["summary"]["untold"], untold);
+                assert!(written.is_null() && value["critical_path"].is_null());
+                continue;
+            }
+            let path = &value["critical_path"];
+            let [begin, end, computing, mpi] =
+                ["begin", "end", "computing", "mpi"].map(|name| path[name].as_i64().unwrap());
+            assert_eq!(end - begin, computing + mpi);
+            let efficiency = found.efficiency.unwrap();
             assert_eq!(written["serialization"].as_f64(), efficiency.factors.serialization());
             assert_eq!(written["ideal"].as_i64(), efficiency.factors.ideal);
             assert_eq!(written["ideal"].is_null(), seed == 4);

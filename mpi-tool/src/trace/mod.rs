@@ -1,6 +1,6 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
-//! * `read.rs`: the files. `whole.rs`: whether they are of a whole run. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `causes.rs`: why.
+//! * `read.rs`: the files. `whole.rs`: whether they are of a whole run. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `polls.rs`: loops that wait for messages. `waits.rs`: who waits for whom. `causes.rs`: why.
 //!   `path.rs`: what the run's length consists of. `efficiency.rs`: how much of it is computing, and what the rest is lost by.
 //! * `section.rs`: what stands in a profile's report of it.
 //! * `text.rs`, `csv.rs`, `json.rs`, `sqlite.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
@@ -16,6 +16,7 @@ mod messages;
 mod otf2;
 mod path;
 mod perfetto;
+mod polls;
 mod read;
 pub(crate) mod section;
 mod sqlite;
@@ -39,6 +40,7 @@ fn read(runs: &[PathBuf]) -> Result<(read::Trace, Messages)> {
     let mut trace = read::Opened::open(runs)?.read()?;
     let mut messages = Messages::of(&trace);
     clocks::correct(&mut trace, &mut messages);
+    polls::find(&mut trace, &messages);
     Ok((trace, messages))
 }
 
@@ -47,13 +49,15 @@ struct Found {
     waits: Vec<waits::Wait>,
     causes: causes::Causes,
     efficiency: Option<efficiency::Efficiency>,
+    /// Why there is no efficiency, and no critical path.
+    untold: Option<String>,
 }
 
 impl Found {
     fn of(trace: &read::Trace, messages: &Messages) -> Self {
         let (operations, waits, causes) = waits_and_causes(trace, messages);
         let efficiency = efficiency::Efficiency::of(trace, messages, &operations);
-        Self { waits, causes, efficiency }
+        Self { waits, causes, efficiency, untold: whole::untold(trace) }
     }
 }
 

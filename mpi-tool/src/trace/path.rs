@@ -1,6 +1,10 @@
 //! The critical path: the one chain of computing and of calls that the run's length consists of.
 //!
-//! It is walked from its end. What the rank did that ended last is on the path. Where that rank has waited, the path goes
+//! It lies between start-up and the end, in which ranks wait for whoever comes last: from when `MPI_Init` has returned on the
+//! last rank until the last rank calls `MPI_Finalize`. If the trace does not have the calls of all ranks from the beginning on, it
+//! begins where it has them.
+//!
+//! It is walked from its end. What the rank did that came last is on the path. Where that rank has waited, the path goes
 //! over to the one for whom it has waited, at the moment when that one came; what the rank did before the wait is not on
 //! the path, as the run would not be shorter without it.
 //!
@@ -11,9 +15,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use mpi_facts::FunctionId;
 
+use super::causes::is_init;
 use super::messages::Place;
-use super::read::{Call, Trace};
+use super::read::{Call, Process, Thread, Trace};
 use super::waits::{Wait, WaitKind};
+use super::whole;
 
 /// A piece of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +38,29 @@ pub(super) struct Path {
     pub(super) pieces: Vec<Piece>,
     /// How often it goes over to another rank.
     pub(super) changes: usize,
+    /// Where it begins and ends.
+    pub(super) begin: i64,
+    pub(super) end: i64,
+}
+
+/// When `MPI_Init` has returned on the last rank; of several worlds, on the one whose last rank has come first. 0 if the
+/// trace does not have it.
+fn started(trace: &Trace) -> i64 {
+    let mut worlds: BTreeMap<usize, i64> = BTreeMap::new();
+    for process in &trace.processes {
+        let mut calls = process.threads.iter().flat_map(|thread| &thread.calls);
+        if let Some(init) = calls.find(|call| is_init(call.function)) {
+            let last = worlds.entry(process.world).or_default();
+            *last = init.end.max(*last);
+        }
+    }
+    worlds.into_values().min().unwrap_or(0)
+}
+
+/// When a process has called `MPI_Finalize`, if it has.
+fn finalizes(process: &Process) -> Option<i64> {
+    let mut calls = process.threads.iter().flat_map(|thread| thread.calls.iter().rev());
+    calls.find(|call| call.function == FunctionId::MPI_Finalize).map(|call| call.begin)
 }
 
 /// The calls of a thread that are not inside of others, by their beginnings.
@@ -53,51 +82,83 @@ pub(super) fn outer_calls(calls: &[Call]) -> Vec<usize> {
     all
 }
 
+/// A call that no other call is around, or a loop of polls, which is as one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outer {
+    /// The call's place; of a loop, the last one's.
+    pub(super) at: usize,
+    pub(super) begin: i64,
+    pub(super) end: i64,
+}
+
+/// These of a thread, by their beginnings.
+pub(super) fn outer(thread: &Thread) -> Vec<Outer> {
+    let mut all = Vec::new();
+    let mut loops = thread.loops.iter().peekable();
+    // The beginning of the loop that a call is in.
+    let mut within: Option<i64> = None;
+    for at in outer_calls(&thread.calls) {
+        let call = &thread.calls[at];
+        if loops.peek().is_some_and(|of| of.first == at) {
+            within = Some(call.begin);
+        }
+        let begin = within.unwrap_or(call.begin);
+        if within.is_some() && loops.next_if(|of| of.last == at).is_none() {
+            continue;
+        }
+        within = None;
+        all.push(Outer { at, begin, end: call.end });
+    }
+    all
+}
+
 impl Path {
     pub(super) fn of(trace: &Trace, waits: &[Wait]) -> Self {
         let waits: HashMap<Place, &Wait> = waits.iter().map(|wait| (wait.call, wait)).collect();
-        let mut outer: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
+        let mut all: HashMap<(usize, usize), Vec<Outer>> = HashMap::new();
         let mut last: Option<(i64, usize, usize)> = None;
         for (at, process) in trace.processes.iter().enumerate() {
+            let finalizes = finalizes(process).unwrap_or(i64::MAX);
             for (number, thread) in process.threads.iter().enumerate() {
-                let calls = outer_calls(&thread.calls);
-                if let Some(end) = calls.last().map(|call| thread.calls[*call].end)
+                let calls = outer(thread);
+                if let Some(end) = calls.last().map(|call| call.end.min(finalizes))
                     && last.is_none_or(|(most, ..)| end > most)
                 {
                     last = Some((end, at, number));
                 }
-                outer.insert((at, number), calls);
+                all.insert((at, number), calls);
             }
         }
-        let mut path = Self::default();
-        let Some((mut time, mut process, mut thread)) = last else { return path };
+        let Some((mut time, mut process, mut thread)) = last else { return Self::default() };
+        let begin = started(trace).max(whole::since(trace).unwrap_or(0)).min(time);
+        let mut path = Self { begin, end: time, ..Self::default() };
         // How often the path has gone over at this moment: clocks may differ, and nobody waits in a circle.
         let mut jumps = 0;
-        while time > 0 {
+        while time > begin {
             let calls = &trace.processes[process].threads[thread].calls;
-            let known = &outer[&(process, thread)];
-            let before = known.partition_point(|at| calls[*at].begin < time);
-            let Some(at) = before.checked_sub(1).map(|last| known[last]) else {
-                path.add(process, None, 0, time);
+            let known = &all[&(process, thread)];
+            let before = known.partition_point(|call| call.begin < time);
+            let Some(call) = before.checked_sub(1).map(|last| known[last]) else {
+                path.add(process, None, begin, time);
                 break;
             };
-            let call = &calls[at];
+            let function = Some(calls[call.at].function);
             if call.end < time {
                 path.add(process, None, call.end, time);
                 (time, jumps) = (call.end, 0);
             }
-            let wait = waits.get(&Place::new(process, thread, at));
+            let wait = waits.get(&Place::new(process, thread, call.at));
             // Where the wait ends; not beyond where the path has come from.
-            let until = wait.map(|wait| (call.begin + wait.time).min(time));
+            let until = wait.map(|wait| (wait.begin + wait.time).min(time));
             match (wait, until) {
                 (Some(wait), Some(until)) if until < time || jumps <= trace.processes.len() => {
                     jumps = if until < time { 0 } else { jumps + 1 };
-                    path.add(process, Some(call.function), until, time);
+                    path.add(process, function, until, time);
                     path.changes += 1;
                     (time, process, thread) = (until, wait.until.process(), wait.until.thread());
                 }
                 _ => {
-                    path.add(process, Some(call.function), call.begin, time);
+                    path.add(process, function, call.begin, time);
                     (time, jumps) = (call.begin, 0);
                 }
             }
@@ -106,8 +167,9 @@ impl Path {
         path
     }
 
-    /// Adds a piece in front of the others.
+    /// Adds a piece in front of the others, as far as it is not before the path's beginning.
     fn add(&mut self, process: usize, function: Option<FunctionId>, begin: i64, end: i64) {
+        let begin = begin.max(self.begin);
         if begin < end {
             self.pieces.push(Piece { process, function, begin, end });
         }
@@ -145,7 +207,7 @@ impl Path {
 pub(super) struct Idle {
     /// From its first call to its last, of all threads together.
     pub(super) time: i64,
-    /// In calls.
+    /// In calls, and in loops of polls.
     pub(super) mpi: i64,
     /// Of that, waiting for senders, for receivers, and for others at collective operations.
     pub(super) waiting: [i64; 3],
@@ -162,8 +224,8 @@ impl Idle {
         let mut idle = vec![Self::default(); trace.processes.len()];
         for (own, process) in idle.iter_mut().zip(&trace.processes) {
             for thread in &process.threads {
-                let outer = outer_calls(&thread.calls);
-                let calls = || outer.iter().map(|at| &thread.calls[*at]);
+                let outer = outer(thread);
+                let calls = || outer.iter();
                 own.mpi += calls().map(|call| call.end - call.begin).sum::<i64>();
                 let end = calls().map(|call| call.end).max();
                 if let (Some(first), Some(end)) = (calls().next(), end) {
@@ -185,7 +247,9 @@ impl Idle {
 
 #[cfg(test)]
 mod tests {
-    use mpi_facts::FunctionId::{MPI_Allreduce, MPI_Barrier, MPI_Recv, MPI_Send, MPI_Ssend};
+    use mpi_facts::FunctionId::{
+        MPI_Allreduce, MPI_Barrier, MPI_Init, MPI_Recv, MPI_Send, MPI_Ssend,
+    };
     use mpi_facts::trace::Way::{Received, Reduced, Sent};
 
     use super::super::messages::Messages;
@@ -219,17 +283,11 @@ mod tests {
         ]);
         let (path, waits) = path(&trace);
         assert_eq!(waits.len(), 1);
-        let finalize = FunctionId::MPI_Finalize;
         assert_eq!(
             pieces(&path),
-            [
-                (0, None, 0, 100),
-                (1, Some(MPI_Recv), 100, 130),
-                (1, None, 130, 200),
-                (1, Some(finalize), 200, 210),
-            ]
+            [(0, None, 0, 100), (1, Some(MPI_Recv), 100, 130), (1, None, 130, 200)]
         );
-        assert_eq!((path.changes, path.times()), (1, [170, 40]));
+        assert_eq!((path.changes, path.times()), (1, [170, 30]));
         assert_eq!(
             path.parts()[..2],
             [(0, None, 100, 1), (1, None, 70, 1)],
@@ -307,6 +365,37 @@ mod tests {
         assert_eq!(path.times().iter().sum::<i64>(), 64);
         let has_gap = path.pieces.windows(2).any(|two| two[0].end != two[1].begin);
         assert!(!has_gap, "{path:?}");
+    }
+
+    /// Rank 1 calls `MPI_Init` late, at 500, and `MPI_Finalize` late, at 1,600; between, it computes. The others are in these
+    /// calls meanwhile, and end last.
+    #[test]
+    fn nobody_who_waits_at_the_beginning_or_at_the_end_is_on_the_path() {
+        let rank = |rank: u32, init: [i64; 2], finalize: [i64; 2]| {
+            let calls = [(MPI_Init, init), (FunctionId::MPI_Finalize, finalize)];
+            process(rank, calls.map(|(function, [begin, end])| call(function, begin, end)).into())
+        };
+        let trace = trace(vec![
+            rank(0, [0, 600], [610, 1700]),
+            rank(1, [500, 590], [1600, 1650]),
+            rank(2, [10, 595], [620, 1710]),
+        ]);
+        let (path, waits) = path(&trace);
+        assert_eq!(pieces(&path), [(1, None, 600, 1600)]);
+        assert_eq!((path.begin, path.end, path.changes), (600, 1600, 0));
+        let waits: Vec<_> =
+            waits.iter().map(|wait| (wait.call.process(), wait.culprit, wait.time)).collect();
+        assert_eq!(waits, [(0, 1, 990), (2, 1, 980)]);
+    }
+
+    /// An `MPI_Finalize` that has returned before the last rank called it has not waited for that.
+    #[test]
+    fn who_has_left_before_has_not_waited() {
+        let rank = |rank: u32, begin: i64, end: i64| {
+            process(rank, vec![call(FunctionId::MPI_Finalize, begin, end)])
+        };
+        let trace = trace(vec![rank(0, 10, 20), rank(1, 100, 120)]);
+        assert_eq!(path(&trace).1.len(), 0);
     }
 
     #[test]

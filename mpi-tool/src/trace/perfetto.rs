@@ -172,7 +172,7 @@ impl Arrows {
             });
             if let Some((after, begin)) = gap {
                 arrows.late.entry(after).or_insert((begin, Vec::new())).1.push(flow);
-                arrows.waits.insert(wait.call, (wait.call.of(trace).begin + wait.time, flow));
+                arrows.waits.insert(wait.call, (wait.begin + wait.time, flow));
                 flow += 1;
             }
         }

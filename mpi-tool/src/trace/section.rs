@@ -74,8 +74,9 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>, frames: &[Vec<Frame>]) -
 }
 
 fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
-    let Found { waits, causes, efficiency } = Found::of(trace, messages);
-    let idle = Idle::of(trace, &waits);
+    let found = Found::of(trace, messages);
+    let Found { waits, causes, .. } = &found;
+    let idle = Idle::of(trace, waits);
     let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
     let waiting: i64 = waits.iter().map(|wait| wait.time).sum();
     let mut text = String::new();
@@ -89,11 +90,11 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
         text::seconds(waiting),
         text::seconds(mpi),
     );
-    text.push_str(&text::efficiencies(trace, efficiency.as_ref()));
-    text.push_str(&causes::text(trace, &causes, LINES));
+    text.push_str(&text::efficiencies(trace, &found));
+    text.push_str(&causes::text(trace, causes, LINES));
     // By function and kind: how long, and of whom most is waited for.
     let mut groups: BTreeMap<(FunctionId, WaitKind), (i64, BTreeMap<usize, i64>)> = BTreeMap::new();
-    for wait in &waits {
+    for wait in waits {
         let function = wait.call.of(trace).function;
         let (sum, culprits) = groups.entry((function, wait.kind)).or_default();
         *sum += wait.time;
@@ -117,7 +118,7 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
     if groups.len() > LINES {
         let _ = writeln!(text, "… all: mpi-tool trace {}", folder.display());
     }
-    text.push_str(&text::critical_path(trace, &waits, LINES));
+    text.push_str(&text::critical_path(trace, &found, LINES));
     text
 }
 

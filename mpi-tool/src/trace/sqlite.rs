@@ -13,18 +13,19 @@ use rusqlite::{Connection, params};
 
 use super::causes::{Activity, Causes, Described, OfWait, SpotNumber};
 use super::csv;
-use super::efficiency::{Efficiency, Factors, Untold};
+use super::efficiency::{Efficiency, Factors};
 use super::messages::{Messages, Place};
 use super::path::{Idle, outer_calls};
 use super::read::{Clocks, Site, Trace};
 use super::waits::{self, Wait};
+use super::whole;
 use crate::report::export::sqlite::database;
 
 /// What there is. `docs/mpi-trace.md` says what it means.
 const TABLES: &str = "
     create table run (schema text, end integer, hosts integer, clock_error integer, messages_without_receive integer,
         messages_without_send integer, waiting integer, started integer, time integer, useful_mean real,
-        useful_most integer, ideal integer, untold text);
+        useful_most integer, ideal integer, ideal_without_files integer, untold text);
     create table processes (process integer primary key, rank integer, size integer, world integer, host text, pid integer,
         program text, threads integer, lost integer, overwritten_bytes integer, finalized integer, time integer, mpi integer,
         late_sender integer, late_receiver integer, collective integer);
@@ -145,9 +146,11 @@ fn run(
     };
     let [sends, receives] = messages.unmatched.map(number);
     let factors = efficiency.map(|of| of.factors);
+    let of_efficiency = || efficiency.and_then(|of| of.untold).map(|why| why.text().to_owned());
+    let untold = whole::untold(trace).or_else(of_efficiency);
     let ideal = factors.and_then(|Factors { ideal, .. }| ideal);
     connection.execute(
-        "insert into run values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into run values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             "mpi-tool-trace-database/1",
             trace.end(),
@@ -161,7 +164,8 @@ fn run(
             factors.map(|of| of.mean),
             factors.map(|of| of.most),
             ideal,
-            efficiency.and_then(|of| of.untold).map(Untold::text),
+            factors.and_then(|of| of.without_files),
+            untold,
         ],
     )?;
     Ok(())
@@ -309,7 +313,7 @@ fn waited(connection: &Connection, waits: &[Wait], numbers: &Numbers) -> Result<
     let mut statement = connection.prepare(
         "insert into waits (call, kind, process, for_process, until, time) values (?, ?, ?, ?, ?, ?)",
     )?;
-    for Wait { kind, call, culprit, until, time } in waits {
+    for Wait { kind, call, culprit, until, time, .. } in waits {
         statement.execute(params![
             numbers.number(*call),
             kind.name(),

@@ -9,8 +9,9 @@ use mpi_facts::trace::filter;
 use super::efficiency::{Efficiency, Leaf, Untold};
 use super::messages::Messages;
 use super::path::{Idle, Path};
+use super::polls::is_poll;
 use super::read::{Clocks, Site, Trace};
-use super::waits::{self, Group, Wait, WaitKind};
+use super::waits::{self, Group, WaitKind};
 use super::{Found, causes, whole};
 
 /// What there is, and who waits for whom, in so many lines.
@@ -31,7 +32,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages, found: &Found, top: usize) 
     } else {
         folded(trace, &groups, top, &mut text);
     }
-    text.push_str(&critical_path(trace, waits, top));
+    text.push_str(&critical_path(trace, found, top));
     text
 }
 
@@ -49,7 +50,10 @@ fn wait(group: &Group, [who, waits, of_whom]: [&str; 3], time: i64, calls: u64) 
         "{:>12}  {:<13}  {who}, in {} of {}{}, {waits} for {of_whom} {what}{}",
         seconds(time),
         group.kind.name(),
-        count(usize::try_from(calls).unwrap_or(usize::MAX), "call"),
+        count(
+            usize::try_from(calls).unwrap_or(usize::MAX),
+            if is_poll(group.function) { "loop" } else { "call" }
+        ),
         group.function,
         at(&group.site),
         at(&group.until),
@@ -96,9 +100,12 @@ fn folded(trace: &Trace, groups: &[(Group, i64, u64)], top: usize, text: &mut St
 }
 
 /// What the run's length consists of, in so many lines.
-pub(super) fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
+pub(super) fn critical_path(trace: &Trace, found: &Found, top: usize) -> String {
     let mut text = String::new();
-    let path = Path::of(trace, waits);
+    if found.untold.is_some() {
+        return text;
+    }
+    let path = Path::of(trace, &found.waits);
     let [computing, mpi] = path.times();
     let whole = computing + mpi;
     if whole == 0 {
@@ -121,6 +128,7 @@ pub(super) fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String
     for (process, function, time, pieces) in &parts[..shown] {
         let what = match function {
             None => "computes".to_owned(),
+            Some(function) if is_poll(*function) => format!("polls by {function}"),
             Some(function) => format!("is in {} of {function}", count(*pieces, "call")),
         };
         let _ = writeln!(
@@ -149,7 +157,7 @@ pub(super) fn name(trace: &Trace, process: usize) -> String {
 
 /// What there is.
 pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> String {
-    let Found { waits, efficiency, .. } = found;
+    let waits = &found.waits;
     let mut text = String::new();
     let calls = trace.calls().count();
     let bytes: u64 = trace.processes.iter().map(|process| process.bytes).sum();
@@ -217,7 +225,7 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
             seconds(most)
         );
     }
-    text.push_str(&efficiencies(trace, efficiency.as_ref()));
+    text.push_str(&efficiencies(trace, found));
     let idle = Idle::of(trace, waits);
     let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
     let total = sum(|one| one.waiting.iter().sum());
@@ -235,16 +243,22 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> Stri
 }
 
 /// Start-up, and the tree of efficiencies from there to the end; nothing if no rank has initialized MPI.
-pub(super) fn efficiencies(trace: &Trace, found: Option<&Efficiency>) -> String {
-    let Some(found) = found else { return String::new() };
+pub(super) fn efficiencies(trace: &Trace, found: &Found) -> String {
+    if let Some(why) = &found.untold {
+        return format!("efficiencies and the critical path are left out: {why}\n");
+    }
+    let Some(found) = &found.efficiency else { return String::new() };
     let Efficiency { started, factors, mpi, kept, untold, .. } = found;
     let is_whole = trace.processes.iter().all(|process| process.is_over);
     let end = if is_whole { "MPI_Finalize" } else { "the last call" };
-    let mut text = format!(
-        "start-up takes {}, until MPI_Init has returned on the last rank\nfrom there to {end}, {}:\n",
-        seconds(*started),
-        seconds(factors.time),
-    );
+    let started = seconds(*started);
+    let begin = match whole::since(trace) {
+        Some(_) => format!("the trace has all calls of all ranks from {started} on"),
+        None => {
+            format!("start-up takes {started}, until MPI_Init has returned on the last rank")
+        }
+    };
+    let mut text = format!("{begin}\nfrom there to {end}, {}:\n", seconds(factors.time));
     for (depth, name, part) in factors.tree() {
         if let Some(part) = part {
             let width = 32 - 2 * depth;
@@ -263,6 +277,9 @@ pub(super) fn efficiencies(trace: &Trace, found: Option<&Efficiency>) -> String 
             Leaf::Communication => "communication: also the rank that computes longest is in MPI",
             Leaf::Serialization => {
                 "serialization: ranks wait for each other's computing in turn, and would on an ideal network, too"
+            }
+            Leaf::Files => {
+                "input and output: ranks read and write files, or wait for those that do"
             }
             Leaf::Transfer => {
                 "transfer: data move and MPI works, which takes no time on an ideal network"
@@ -400,6 +417,72 @@ mod tests {
         let kept = "of calls that take 0.000000 s (3.2 % of the time in MPI), the trace does not tell what they wait for: for \
                     serialization and transfer, they keep their length\n";
         assert!(part(text(25)).ends_with(kept), "{}", part(text(25)));
+    }
+
+    /// Two ranks compute for 1,000 and 500 ns up to a barrier at 1,100, and then for 100 and 300 up to another one at 1,400.
+    fn two_rounds(change: impl Fn(&mut Vec<super::super::read::Process>)) -> String {
+        let rank = |rank: u32, [one, other]: [i64; 2]| {
+            let barrier = |begin, end| call(MPI_Barrier, begin, end).on_world();
+            let calls = vec![
+                call(MPI_Init, 0, 100),
+                barrier(100 + one, 1100),
+                barrier(1100 + other, 1400),
+                call(MPI_Finalize, 1400, 1500),
+            ];
+            process(rank, calls)
+        };
+        let mut trace = trace(vec![rank(0, [1000, 100]), rank(1, [500, 300])]);
+        change(&mut trace.processes);
+        let messages = Messages::of(&trace);
+        of(&trace, &messages, &Found::of(&trace, &messages), 20)
+    }
+
+    /// Calls that are missing would count as computing.
+    #[test]
+    fn what_is_not_whole_has_no_efficiencies() {
+        let is_told = |text: &str| text.contains("load balance") && text.contains("critical path:");
+        let whole = two_rounds(|_| {});
+        assert!(is_told(&whole), "{whole}");
+        let off = two_rounds(|all| all[1].off = Some((200, None)));
+        let lost = two_rounds(|all| all[1].lost = 3);
+        let whys = [
+            (off, "MPI_Pcontrol had switched tracing off on rank 1 at the end"),
+            (lost, "calls of rank 1 were not recorded"),
+        ];
+        for (text, why) in whys {
+            let line = format!(
+                "efficiencies and the critical path are left out: {why}, and what is missing would count as computing\n"
+            );
+            assert!(text.contains(&line) && !is_told(&text), "{text}");
+            assert!(!text.contains("critical path: ") && !text.contains("load balance"), "{text}");
+        }
+    }
+
+    /// A ring of rank 1 begins in the first barrier, at 600, and rank 0 has switched tracing on at 1,100. From there on, rank 0
+    /// computes for 100 of 300 and rank 1 for all of them: the load balance is 200 / 300, and the path is rank 1's.
+    #[test]
+    fn what_all_ranks_have_recorded_is_looked_at() {
+        let text = two_rounds(|all| {
+            all[0].off = Some((100, Some(1100)));
+            all[1].overwritten = 4096;
+            all[1].threads[0].calls.remove(0);
+        });
+        assert!(
+            text.contains("the trace has all calls of all ranks from 0.000001 s on\n"),
+            "{text}"
+        );
+        assert!(text.contains("    load balance                   66.7 %\n"), "{text}");
+        assert!(text.contains("critical path: computing 100.0 %, MPI 0.0 %; "), "{text}");
+        assert!(text.contains("100.0 %        rank 1 computes\n"), "{text}");
+        assert!(text.contains("are not told apart: calls are missing in the trace\n"), "{text}");
+    }
+
+    /// Of a rank that had ended before another one was recorded, nothing can be compared.
+    #[test]
+    fn ranks_that_were_not_recorded_together_are_told() {
+        let text = two_rounds(|all| all[0].off = Some((100, Some(1450))));
+        let why = "left out: the trace has all calls of all ranks from 0.000001 s on only, and rank 0 had ended by then\n";
+        assert!(text.contains(why), "{text}");
     }
 
     /// Forty ranks come to a barrier one after the other: 39 pairs, of which the last one is in each.

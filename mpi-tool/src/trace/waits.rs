@@ -1,12 +1,14 @@
 //! Where ranks wait for others, by the times of both sides.
 //!
 //! * *Late sender*: a receive waits from its beginning until the send begins.
-//!   The same is a probe that blocks, until the message that it has found is sent.
+//!   The same is a probe that blocks, until the message that it has found is sent, and a loop of polls (`polls.rs`).
 //! * *Late receiver*: a blocking send that ends after the receive has begun has waited for that beginning. The same is the
 //!   call that waits until a send is complete. If it waits for several, it is told of the longest ones only: MPI may have
 //!   taken shorter ones before anybody received them.
 //! * *Collective*: a process waits from its beginning until the last one of those on whom it depends begins: all others,
-//!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction).
+//!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction). Others wait, too, whose call
+//!   ends right after another rank has come: that one passes data on. `MPI_Finalize` is such an
+//!   operation of all, if no rank has left it before the last one came.
 //!
 //! A call waits once, for the last one that it depends on, and never longer than it takes.
 
@@ -18,6 +20,7 @@ use mpi_facts::{FunctionClass, FunctionId, Pattern, Shape, Timing};
 
 use super::gaps::Gaps;
 use super::messages::{Completion, Messages, Place};
+use super::polls::Loop;
 use super::read::{Site, Trace};
 
 /// Why a rank waits.
@@ -43,6 +46,8 @@ impl WaitKind {
 pub(super) struct Wait {
     pub(super) kind: WaitKind,
     pub(super) call: Place,
+    /// When that has begun: of a loop of polls, whose last call it is, the loop.
+    pub(super) begin: i64,
     /// The process that comes last.
     pub(super) culprit: usize,
     /// Its call, until whose beginning the wait lasts.
@@ -77,18 +82,26 @@ pub(super) fn of_operations(
     operations: &[Operation],
 ) -> Vec<Wait> {
     let mut waits: HashMap<Place, Wait> = HashMap::new();
-    let mut add = |kind, call: Place, until: Place| {
-        let one = call.of(trace);
-        let time = (until.of(trace).begin - one.begin).min(one.end - one.begin);
+    let mut add_since = |kind, begin: i64, call: Place, until: Place| {
+        let time = until.of(trace).begin.min(call.of(trace).end) - begin;
         let culprit = until.process();
         if time > 0 && culprit != call.process() {
-            let wait = Wait { kind, call, culprit, until, time };
+            let wait = Wait { kind, call, begin, culprit, until, time };
             let known = waits.entry(call).or_insert(wait);
             if known.time < time {
                 *known = wait;
             }
         }
     };
+    for (at, process) in trace.processes.iter().enumerate() {
+        for (number, thread) in process.threads.iter().enumerate() {
+            for Loop { first, last, sent } in &thread.loops {
+                let (begin, last) = (thread.calls[*first].begin, Place::new(at, number, *last));
+                add_since(WaitKind::LateSender, begin, last, *sent);
+            }
+        }
+    }
+    let mut add = |kind, call: Place, until| add_since(kind, call.of(trace).begin, call, until);
     let mut longest: HashMap<Place, u64> = HashMap::new();
     for message in &messages.matched {
         if let Some(completed) = message.completed {
@@ -117,6 +130,9 @@ pub(super) fn of_operations(
     for operation in operations {
         operation.waits(trace, &mut add);
     }
+    for operation in ends(trace) {
+        operation.waits(trace, &mut add);
+    }
     let mut waits: Vec<Wait> = waits.into_values().collect();
     waits.sort_by_key(|wait| wait.call);
     waits
@@ -126,7 +142,7 @@ pub(super) fn of_operations(
 pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
     let mut groups: BTreeMap<Group, (i64, u64)> = BTreeMap::new();
     for wait in waits {
-        let Wait { kind, call, culprit, until, time } = *wait;
+        let Wait { kind, call, culprit, until, time, .. } = *wait;
         let function = call.of(trace).function;
         let [site, until] = [call, until]
             .map(|place| trace.processes[place.process()].site(place.of(trace)).cloned());
@@ -144,6 +160,15 @@ pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
 pub(super) struct Operation {
     pub(super) function: FunctionId,
     pub(super) calls: Vec<Place>,
+}
+
+/// A call ends right after another rank has come if it takes no longer from there than this part of the wait.
+const RIGHT_AFTER: i64 = 20;
+
+/// Is there a root, from or to which ranks pass on the data of others?
+pub(super) fn passes_data_on(function: FunctionId) -> bool {
+    let pattern = Shape::looked_up(function).pattern;
+    matches!(pattern, Pattern::Broadcast | Pattern::Scatter | Pattern::Gather | Pattern::Reduce)
 }
 
 /// Which of the operations on a communicator one is, from 0.
@@ -208,6 +233,27 @@ pub(super) fn operations(trace: &Trace) -> Vec<Operation> {
     operations.collect()
 }
 
+/// `MPI_Finalize` of each world, if all of its ranks have called it, and nobody has left it before the last one came.
+fn ends(trace: &Trace) -> Vec<Operation> {
+    let mut worlds: BTreeMap<usize, (Option<u32>, Vec<Place>)> = BTreeMap::new();
+    for (at, process) in trace.processes.iter().enumerate() {
+        let known = worlds.entry(process.world).or_default();
+        known.0 = known.0.or(process.size);
+        for (thread, all) in process.threads.iter().enumerate() {
+            let last = all.calls.iter().rposition(|call| call.function == FunctionId::MPI_Finalize);
+            known.1.extend(last.map(|call| Place::new(at, thread, call)));
+        }
+    }
+    let of = |(size, calls): (Option<u32>, Vec<Place>)| {
+        let last = calls.iter().map(|place| place.of(trace).begin).max()?;
+        let is_whole = size.is_some_and(|size| calls.len() == size as usize);
+        let have_waited = calls.iter().all(|place| place.of(trace).end >= last);
+        let function = FunctionId::MPI_Finalize;
+        (is_whole && have_waited).then_some(Operation { function, calls })
+    };
+    worlds.into_values().filter_map(of).collect()
+}
+
 impl Operation {
     /// The root's call, as the data tell which one it is: `None` of operations without a root, and if nothing has moved.
     pub(super) fn root(&self, trace: &Trace) -> Option<Place> {
@@ -229,12 +275,36 @@ impl Operation {
         mpi_facts::is_scan(self.function)
     }
 
-    /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others.
+    /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others, but for
+    /// calls that end right after one of these came.
     pub(super) fn tells_waits(&self) -> bool {
         Shape::looked_up(self.function).timing == Timing::Blocking && !self.is_scan()
     }
 
+    /// Data go from rank to rank on their way from a root or to it, or in a scan, so that a rank may wait for another one than the
+    /// root, or for others than all. The trace does not tell for whom. But if a call has ended right after another rank came, it is
+    /// that one.
+    fn waits_on_the_way(&self, trace: &Trace, add: &mut impl FnMut(WaitKind, Place, Place)) {
+        let is_blocking = Shape::looked_up(self.function).timing == Timing::Blocking;
+        if !is_blocking || !(self.is_scan() || passes_data_on(self.function)) {
+            return;
+        }
+        let mut order = self.calls.clone();
+        order.sort_by_key(|place| place.of(trace).begin);
+        for place in &order {
+            let call = place.of(trace);
+            let come = order.partition_point(|other| other.of(trace).begin <= call.end);
+            if let Some(last) = come.checked_sub(1).map(|last| order[last])
+                && let came = last.of(trace).begin
+                && (call.end - came) * RIGHT_AFTER <= came - call.begin
+            {
+                add(WaitKind::Collective, *place, last);
+            }
+        }
+    }
+
     fn waits(&self, trace: &Trace, add: &mut impl FnMut(WaitKind, Place, Place)) {
+        self.waits_on_the_way(trace, add);
         // In a scan, a process depends on those before it only.
         if !self.tells_waits() {
             return;
@@ -273,9 +343,10 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use mpi_facts::FunctionId::{
-        MPI_Isend, MPI_Issend, MPI_Recv, MPI_Test, MPI_Wait, MPI_Waitall, MPI_Waitsome,
+        MPI_Bcast, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Test, MPI_Wait,
+        MPI_Waitall, MPI_Waitsome,
     };
-    use mpi_facts::trace::Way::{Received, Sent};
+    use mpi_facts::trace::Way::{Received, Reduced, Sent};
 
     use super::super::read::made_up::{call, process, trace};
     use super::*;
@@ -326,6 +397,34 @@ mod tests {
         assert_eq!(waits(&two, &[50, 70], MPI_Waitall, 2), [(1, 30)]);
         let two = [(MPI_Isend, 1 << 20), (MPI_Issend, 8)];
         assert_eq!(waits(&two, &[50, 70], MPI_Waitall, 2), [(2, 50)]);
+    }
+
+    /// What ranks wait for in an operation on data of rank 0, by rank: when each one is in it.
+    fn rooted(function: FunctionId, way: Way, calls: [(i64, i64); 4]) -> Vec<(usize, usize, i64)> {
+        let rank = |(rank, (begin, end)): (u32, (i64, i64))| {
+            let call = call(function, begin, end);
+            let other = if way == Sent { Received } else { Sent };
+            process(rank, vec![call.moving(if rank == 0 { way } else { other }, 4)])
+        };
+        let trace = trace((0..).zip(calls).map(rank).collect());
+        let waits = of(&trace, &Messages::of(&trace));
+        waits.iter().map(|wait| (wait.call.process(), wait.culprit, wait.time)).collect()
+    }
+
+    /// Rank 3 gets the data from rank 2, which comes at 1,000; the root and rank 1 are there from the beginning.
+    #[test]
+    fn a_rank_that_passes_data_on_is_waited_for() {
+        let calls = |end| [(10, 12), (10, 15), (1000, 1005), (20, end)];
+        assert_eq!(rooted(MPI_Bcast, Sent, calls(1010)), [(3, 2, 980)]);
+        // It has ended before, or long after: then it has not waited for that.
+        assert_eq!(rooted(MPI_Bcast, Sent, calls(990)), []);
+        assert_eq!(rooted(MPI_Bcast, Sent, calls(1100)), []);
+        // Rank 2 waits for rank 3, as the root does.
+        let calls = [(10, 1010), (10, 15), (20, 1008), (1000, 1003)];
+        assert_eq!(rooted(MPI_Reduce, Received, calls), [(0, 3, 990), (2, 3, 980)]);
+        // All others need what rank 0 adds.
+        let calls = [(1000, 1003), (10, 1005), (15, 1008), (20, 1010)];
+        assert_eq!(rooted(MPI_Scan, Reduced, calls), [(1, 0, 990), (2, 0, 985), (3, 0, 980)]);
     }
 
     /// What is waited for may be the other request.

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::filter;
 
-use super::read::{Opened, Process, Trace};
+use super::causes::{is_init, may_wait};
+use super::polls::is_poll;
+use super::read::{Opened, Process, Thread, Trace};
+use super::text;
 use crate::hang::list;
 
 /// The processes of each world.
@@ -90,6 +93,67 @@ fn is_whole(process: &Process) -> bool {
             .threads
             .iter()
             .any(|thread| thread.calls.iter().any(|call| is_end(call.function)))
+}
+
+/// Why nobody can say of a trace how much of its time is computing, and what its length consists of.
+pub(super) fn untold(trace: &Trace) -> Option<String> {
+    let of = |is_it: fn(&Process) -> bool| trace.processes.iter().position(is_it);
+    let name = |process| text::name(trace, process);
+    if let Some(process) = of(|process| talking_threads(process) > 1) {
+        return Some(format!(
+            "{} calls MPI from {} threads: what one computes while another one waits, and which of them wait for each other, \
+             the trace does not tell",
+            name(process),
+            talking_threads(&trace.processes[process])
+        ));
+    }
+    let missing = if let Some(process) = of(|process| matches!(process.off, Some((_, None)))) {
+        format!("MPI_Pcontrol had switched tracing off on {} at the end", name(process))
+    } else if let Some(process) = of(|process| process.lost > 0) {
+        format!("calls of {} were not recorded", name(process))
+    } else if of(|process| process.filter & filter::FUNCTIONS != 0).is_some() {
+        "only chosen functions were recorded".to_owned()
+    } else {
+        let since = since(trace)?;
+        let ended = |process: &Process| last(process).is_none_or(|last| last <= since);
+        let process = trace.processes.iter().position(ended)?;
+        return Some(format!(
+            "the trace has all calls of all ranks from {} on only, and {} had ended by then",
+            text::seconds(since),
+            name(process)
+        ));
+    };
+    Some(format!("{missing}, and what is missing would count as computing"))
+}
+
+/// From when on a trace has the calls of all ranks, if it does not have those before: rings keep the last ones, and tracing may
+/// have been switched on late.
+pub(super) fn since(trace: &Trace) -> Option<i64> {
+    let of = |process: &Process| {
+        let on = process.off.and_then(|(_, on)| on);
+        let calls = process.threads.iter().filter(|thread| talks(thread));
+        let calls = calls.flat_map(|thread| &thread.calls).filter(|_| process.overwritten > 0);
+        on.max(calls.map(|call| call.begin).min())
+    };
+    trace.processes.iter().filter_map(of).max()
+}
+
+/// When a process has called `MPI_Finalize`, or its last call has ended.
+fn last(process: &Process) -> Option<i64> {
+    let calls = process.threads.iter().flat_map(|thread| &thread.calls);
+    let finalize = FunctionId::MPI_Finalize;
+    calls.map(|call| if call.function == finalize { call.begin } else { call.end }).max()
+}
+
+/// Does a thread call functions that may wait, or has it initialized MPI?
+pub(super) fn talks(thread: &Thread) -> bool {
+    let talks = |function| is_init(function) || is_poll(function) || may_wait(function);
+    thread.calls.iter().any(|call| talks(call.function))
+}
+
+/// How many threads of a process call functions that may wait, with the one that has initialized MPI.
+fn talking_threads(process: &Process) -> usize {
+    process.threads.iter().filter(|thread| talks(thread)).count()
 }
 
 /// Two worlds of which one had ended before the other one began, while none was there that lasted over both: processes that

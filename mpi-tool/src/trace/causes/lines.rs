@@ -8,7 +8,7 @@ use mpi_facts::{
 };
 
 use super::super::messages::{Messages, Place};
-use super::super::path::outer_calls;
+use super::super::path::outer;
 use super::super::read::{Process, Site, Trace};
 use super::super::waits::{Operation, Wait};
 
@@ -205,16 +205,20 @@ impl Lines {
         let mut judged = judged.into_iter();
         for (at, process) in trace.processes.iter().enumerate() {
             let started = started(process);
-            let mut numbers: HashMap<(FunctionId, u32), SpotNumber> = HashMap::new();
+            // Of functions by their call sites: the number, and whether it may wait.
+            let mut numbers: HashMap<(FunctionId, u32), (SpotNumber, bool)> = HashMap::new();
             for thread in &process.threads {
                 let judged = judged.next().unwrap_or_default();
-                let calls = outer_calls(&thread.calls).into_iter().map(|index| {
-                    let call = &thread.calls[index];
+                let calls = outer(thread).into_iter().map(|one| {
+                    let call = &thread.calls[one.at];
                     let key = (call.function, call.site);
-                    let number = || spots.number(call.function, process.site(call));
-                    let spot = *numbers.entry(key).or_insert_with(number);
-                    let kind = CallKind::of(call.function, judged[index]);
-                    Outer { begin: call.begin, end: call.end, spot, kind }
+                    let number = || {
+                        let number = spots.number(call.function, process.site(call));
+                        (number, may_wait(call.function))
+                    };
+                    let (spot, may_wait) = *numbers.entry(key).or_insert_with(number);
+                    let kind = CallKind::of(call.function, may_wait && !judged[one.at]);
+                    Outer { begin: one.begin, end: one.end, spot, kind }
                 });
                 let calls = calls.collect();
                 let holes = holes(process, thread);
@@ -223,9 +227,8 @@ impl Lines {
             }
         }
         for wait in waits {
-            let call = wait.call.of(trace);
             let until = lines.number(wait.until.process(), wait.until.thread()) as u32;
-            let waiting = Waiting { begin: call.begin, end: call.begin + wait.time, until };
+            let waiting = Waiting { begin: wait.begin, end: wait.begin + wait.time, until };
             let line = lines.number(wait.call.process(), wait.call.thread());
             lines.lines[line].waits.push(waiting);
         }
@@ -305,12 +308,12 @@ impl Line {
 }
 
 impl CallKind {
-    /// `judged`: the trace tells whether the call has waited.
-    fn of(function: FunctionId, judged: bool) -> Self {
+    /// `unjudged`: it may have waited, and the trace does not tell.
+    fn of(function: FunctionId, unjudged: bool) -> Self {
         match function.class() {
             _ if is_init(function) => Self::Init,
             FunctionClass::Io => Self::Files,
-            _ if !judged && may_wait(function) => Self::Unjudged,
+            _ if unjudged => Self::Unjudged,
             _ => Self::Transfer,
         }
     }

@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
+use mpi_facts::FunctionId;
+
+use super::super::polls::is_poll;
 use super::super::read::Trace;
 use super::super::text::{count, name as rank, seconds};
+use super::super::waits::passes_data_on;
 use super::{Activity, Cause, Causes, Reason, Spot, SpotNumber};
 
 /// A screen has so many causes.
@@ -108,7 +112,20 @@ fn spot(causes: &Causes, number: SpotNumber) -> String {
 fn name(causes: &Causes, activity: Activity, is_one: bool) -> String {
     let spot = |number| spot(causes, number);
     let verb = |one: &'static str, several: &'static str| if is_one { one } else { several };
-    let compute = verb("computes too long", "compute too long");
+    let function = |number: SpotNumber| causes.spots[number as usize].function;
+    let is_polled = |before, after| {
+        let may_be = |function| is_poll(function) || function == FunctionId::MPI_Wtime;
+        let both = [function(before), function(after)];
+        both.into_iter().all(may_be) && both.into_iter().any(is_poll)
+    };
+    let compute = match activity {
+        Activity::Computing { before: Some(before), after: Some(after) }
+            if is_polled(before, after) =>
+        {
+            verb("polls, or computes too long,", "poll, or compute too long,")
+        }
+        _ => verb("computes too long", "compute too long"),
+    };
     match activity {
         Activity::Computing { before: Some(before), after: Some(after) } if before == after => {
             format!("{compute} between calls of {}", spot(before))
@@ -125,10 +142,17 @@ fn name(causes: &Causes, activity: Activity, is_one: bool) -> String {
         Activity::Computing { before: None, after: None } => compute.to_owned(),
         Activity::Transfer(number) => {
             let takes = verb("takes", "take");
-            format!(
-                "{takes} longer inside {} when nobody is missing (transfer, or preempted)",
-                spot(number)
-            )
+            let function = causes.spots[number as usize].function;
+            let call = spot(number);
+            if is_poll(function) {
+                return format!("{} longer by calls of {call}", verb("polls", "poll"));
+            }
+            let why = if passes_data_on(function) {
+                "(transfer, preempted, or another rank is missing that passes data on)"
+            } else {
+                "when nobody is missing (transfer, or preempted)"
+            };
+            format!("{takes} longer inside {call} {why}")
         }
         Activity::Files(number) => {
             let takes = verb("takes", "take");

@@ -133,7 +133,7 @@ impl Replay<'_> {
                 let kept = match self.needs.lengths[own] {
                     Length::Nothing => 0,
                     Length::Files => length,
-                    Length::Kept => {
+                    Length::Kept | Length::KeptFiles => {
                         self.done.kept += length;
                         length
                     }
@@ -199,7 +199,7 @@ impl Replay<'_> {
         running.next = self.waits[call + 1];
         let replayed = &mut self.done.calls[call];
         running.now = running.now.max(replayed.begin + length);
-        if self.needs.lengths[call] != Length::Kept {
+        if !matches!(self.needs.lengths[call], Length::Kept | Length::KeptFiles) {
             self.done.kept += length;
         }
         replayed.kept = length;

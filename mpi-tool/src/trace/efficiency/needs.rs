@@ -1,6 +1,7 @@
 //! What each call waits for, on whatever machine: so much as the trace tells.
 //!
 //! * A receive, a call that completes one, and a probe that blocks: until the send has begun.
+//! * A loop of polls (`polls.rs`): until the message is sent that it ends with.
 //! * A synchronous send, or the call that waits for one: until the receive has begun. Other sends wait for nobody: whether
 //!   MPI lets them wait is the machine's.
 //! * A collective operation, or the call that completes one that does not block: until all have begun it; until the root
@@ -17,6 +18,7 @@ use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::super::causes::may_wait;
 use super::super::messages::{self, Messages, Place};
+use super::super::polls::Loop;
 use super::super::read::{Call, Process, Trace};
 use super::super::waits::Operation;
 use super::{Rank, Ranks};
@@ -29,11 +31,13 @@ pub(super) enum Length {
     Files,
     /// As long as it has taken: nobody knows what it waits for.
     Kept,
+    /// The same of an access to files of several ranks.
+    KeptFiles,
 }
 
 /// Of all calls of all ranks, by their numbers. What is waited for is a call's beginning, or a *meeting* that several calls must
 /// have begun; meetings have the numbers behind those of calls.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Needs {
     /// A call, and what it waits for.
     pub(super) waits: Vec<(u32, u32)>,
@@ -92,6 +96,20 @@ impl Needs {
     }
 }
 
+impl Needs {
+    /// The same if files took no time; `None` if there are none.
+    pub(super) fn without_files(&self) -> Option<Self> {
+        let is_file = |length: &Length| matches!(length, Length::Files | Length::KeptFiles);
+        self.lengths.iter().any(is_file).then(|| {
+            let mut needs = self.clone();
+            for length in needs.lengths.iter_mut().filter(|length| is_file(length)) {
+                *length = Length::Nothing;
+            }
+            needs
+        })
+    }
+}
+
 impl Finder<'_> {
     fn unknown(&mut self, call: Place) {
         if let Some(number) = self.ranks.number(call) {
@@ -129,6 +147,13 @@ impl Finder<'_> {
             let waiting = if is_blocking { Some(message.sent) } else { completed };
             if let Some(waiting) = waiting.filter(|_| message.is_synchronous) {
                 self.waits(waiting, self.begun(message.asked));
+            }
+        }
+        for rank in &self.ranks.all {
+            let loops = &self.trace.processes[rank.process].threads[rank.thread].loops;
+            for Loop { last, sent, .. } in loops {
+                let sent = self.begun(*sent);
+                self.waits(Place::new(rank.process, rank.thread, *last), sent);
             }
         }
         messages.lone.iter().for_each(|call| self.unknown(*call));
@@ -276,12 +301,12 @@ impl Finder<'_> {
             let may_wait = may_wait(call.function);
             let is_unknown = self.untold[number]
                 || may_wait && !self.told[number] && !waits_for_nobody(process, call);
-            self.needs.lengths[number] = if is_unknown {
-                Length::Kept
-            } else if call.function.class() == FunctionClass::Io {
-                Length::Files
-            } else {
-                Length::Nothing
+            let is_file = call.function.class() == FunctionClass::Io;
+            self.needs.lengths[number] = match (is_unknown, is_file) {
+                (true, true) => Length::KeptFiles,
+                (true, false) => Length::Kept,
+                (false, true) => Length::Files,
+                (false, false) => Length::Nothing,
             };
         }
     }

@@ -1,9 +1,9 @@
 //! Runs whose efficiencies are reckoned by hand, and programs at random that are run on the ideal machine itself.
 
 use mpi_facts::FunctionId::{
-    self, MPI_Barrier, MPI_Bcast, MPI_Iallgather, MPI_Ibarrier, MPI_Init, MPI_Irecv, MPI_Isend,
-    MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Send, MPI_Ssend, MPI_Wait, MPI_Waitall,
-    MPI_Win_fence,
+    self, MPI_Barrier, MPI_Bcast, MPI_File_close, MPI_File_write, MPI_Iallgather, MPI_Ibarrier,
+    MPI_Init, MPI_Irecv, MPI_Isend, MPI_Issend, MPI_Recv, MPI_Reduce, MPI_Scan, MPI_Send,
+    MPI_Ssend, MPI_Wait, MPI_Waitall, MPI_Win_fence,
 };
 use mpi_facts::trace::Way::{Received, Reduced, Sent};
 
@@ -31,7 +31,7 @@ fn run(ranks: Vec<Made>) -> Trace {
 
 /// Time, the sum of useful times, the longest one, and the length on the ideal machine.
 fn times(found: &Efficiency, ranks: usize) -> (i64, i64, i64, Option<i64>) {
-    let Factors { time, mean, most, ideal } = found.factors;
+    let Factors { time, mean, most, ideal, .. } = found.factors;
     (time, (mean * ranks as f64).round() as i64, most, ideal)
 }
 
@@ -52,6 +52,38 @@ fn receive(begin: i64, end: i64, from: i64) -> MadeUp {
 
 fn near(one: Option<f64>, other: f64) {
     assert!(one.is_some_and(|one| (one - other).abs() < 1e-9), "{one:?}, {other}");
+}
+
+/// Rank 0 writes a file for 800, and rank 1 waits for that at a barrier; each computes for 100. Nobody computes in turn, so what is
+/// lost is input and output: without files, the run would take 100.
+#[test]
+fn who_writes_files_is_not_serial() {
+    let rank = |file: Option<i64>| {
+        let mut calls = Vec::new();
+        if let Some(length) = file {
+            calls.push(call(MPI_File_write, 50, 40 + length));
+            // Of this, the trace does not tell for whom it waits.
+            calls.push(call(MPI_File_close, 40 + length, 50 + length));
+        }
+        let begin = 100 + file.unwrap_or(0);
+        calls.push(call(MPI_Barrier, begin, 900).on_world());
+        (calls, 900)
+    };
+    let found = found(&run(vec![rank(Some(800)), rank(None)]));
+    let factors = found.factors;
+    assert_eq!(times(&found, 2), (900, 200, 100, Some(900)));
+    assert_eq!(factors.without_files, Some(100));
+    near(factors.serialization(), 1.0);
+    near(factors.input_and_output(), 100.0 / 900.0);
+    near(factors.transfer(), 1.0);
+    assert_eq!(factors.worst(), Some((Leaf::Files, 800.0)));
+    for Window { factors, .. } in &found.windows {
+        let whole = factors.input_and_output().unwrap_or(1.0) * factors.transfer().unwrap();
+        near(
+            Some(whole * factors.serialization().unwrap_or(0.0)),
+            factors.communication().unwrap(),
+        );
+    }
 }
 
 /// Rank 0 computes for 600 of 1,000, and rank 1 for 900; neither `MPI_Init` nor `MPI_Finalize` counts.
@@ -273,19 +305,21 @@ fn what_nobody_can_tell_keeps_its_length() {
 
 /// What a thread does that has not initialized MPI is not replayed, so that nobody knows when it would send.
 #[test]
-fn what_another_thread_sends_is_not_known() {
+fn what_several_threads_compute_is_not_known() {
     let mut trace = run(vec![(Vec::new(), 200), (vec![receive(0, 100, 0)], 200)]);
     let mut helper = process(0, vec![send(MPI_Send, 90, 91, 1)]);
     trace.processes[0].threads.append(&mut helper.threads);
-    assert_eq!(Messages::of(&trace).matched.len(), 1);
-    let found = found(&trace);
-    assert_eq!((found.mpi, found.kept, found.untold), (100, 100, Some(Untold::Kept)));
+    let messages = Messages::of(&trace);
+    assert_eq!(messages.matched.len(), 1);
+    assert!(Efficiency::of(&trace, &messages, &waits::operations(&trace)).is_none());
+    let why = whole::untold(&trace).unwrap();
+    assert!(why.starts_with("rank 0 calls MPI from 2 threads: "), "{why}");
 }
 
 #[test]
 fn without_all_calls_the_ideal_machine_is_not_known() {
     let mut trace = run(chain(0));
-    trace.processes[2].lost = 1;
+    trace.processes[2].filter = mpi_facts::trace::filter::RANKS;
     let found = found(&trace);
     assert_eq!((found.untold, found.factors.ideal), (Some(Untold::Missing), None));
     assert!(found.windows.iter().all(|window| window.factors.ideal.is_none()));
@@ -337,7 +371,7 @@ fn is_a_tree(factors: &Factors) {
     for part in all.iter().flatten() {
         assert!((0.0..=1.0 + 1e-9).contains(part), "{factors:?}");
     }
-    let [parallel, load_balance, communication, serialization, transfer] = all;
+    let [parallel, load_balance, communication, serialization, _, transfer] = all;
     if let (Some(one), Some(other)) = (load_balance, communication) {
         near(parallel, one * other);
     }
@@ -385,7 +419,7 @@ fn windows_say_when() {
     let rank = |begin| (vec![call(MPI_Barrier, begin, 2000)], 2000);
     let found = found(&run(vec![rank(1000), rank(500)]));
     for (at, window) in found.windows.iter().enumerate() {
-        let [_, load_balance, communication, serialization, transfer] =
+        let [_, load_balance, communication, serialization, _, transfer] =
             window.factors.tree().map(|(_, _, part)| part);
         assert_eq!((window.begin, window.end), (100 * at as i64, 100 * at as i64 + 100));
         let expected = match at {

@@ -35,7 +35,7 @@ pub(super) fn write(
     messages: &Messages,
     found: &Found,
 ) -> Result<()> {
-    let Found { waits, causes, efficiency } = found;
+    let Found { waits, causes, efficiency, .. } = found;
     let (data, left_out) = data(trace, messages);
     let groups = waits::grouped(trace, waits);
     let has_sites = groups.iter().any(|(group, ..)| group.site.is_some() || group.until.is_some());
@@ -247,9 +247,9 @@ mod tests {
     /// There is a curve for each efficiency that is known, and a line of the table for each window.
     #[test]
     fn efficiencies_are_curves() {
-        for (lost, curves) in [(0, 5), (1, 3)] {
+        for (filter, curves) in [(0, 5), (mpi_facts::trace::filter::RANKS, 3)] {
             let mut trace = at_random(1, false).0.run();
-            trace.processes[0].lost = lost;
+            trace.processes[0].filter = filter;
             let messages = Messages::of(&trace);
             let mut page = Vec::new();
             write(&mut page, &trace, &messages, &Found::of(&trace, &messages)).unwrap();
@@ -259,7 +259,7 @@ mod tests {
             let lines = section.split("<path").filter(|path| path.contains(" d=\"M0 4H40\""));
             assert_eq!(lines.count(), curves);
             assert_eq!(section.matches("<tr>").count(), 21);
-            assert_eq!(section.contains("transfer, %"), lost == 0);
+            assert_eq!(section.contains("transfer, %"), filter == 0);
         }
     }
 }

@@ -12,6 +12,7 @@ use mpi_facts::trace::{
 };
 
 use super::chunks::Chunk;
+use crate::trace::polls::Loop;
 
 /// What a function was called with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,6 +147,8 @@ pub(in crate::trace) struct Thread {
     pub(in crate::trace) found: HashMap<usize, (Partner, i64)>,
     /// By the places of calls that receive what was matched before: the thread and the number of the call that has done so.
     pub(in crate::trace) matched: HashMap<usize, (u64, u64)>,
+    /// Calls that [poll](super::super::polls) for a message, in their order: each loop is as one call.
+    pub(in crate::trace) loops: Vec<Loop>,
     /// Where the data begin that belong to the next call.
     begun: usize,
     /// The sequence number of the next chunk, if none was overwritten.

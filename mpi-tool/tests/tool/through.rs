@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{Outcome, launcher, limited, mpi_tool, setting, text, tool};
+use crate::hang::end;
 
 /// `through.c` with its library in a folder.
 struct Program {
@@ -128,7 +129,6 @@ fn sites_of_libraries_name_the_program_s_own_line_first() {
             break told.stdout;
         }
     };
-    let _ = job.kill();
-    let _ = job.wait();
+    end(&mut job, Vec::new());
     assert!(said.contains(&wanted), "{wanted}: {said}");
 }

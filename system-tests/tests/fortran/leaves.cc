@@ -1,7 +1,6 @@
 // Callbacks that leave the call of Fortran which has called them: by an exception, and by longjmp.
-#include <csetjmp>
-#include <cstdio>
-#include <stdexcept>
+#include <setjmp.h>
+#include <stdio.h>
 
 #define MPICH_SKIP_MPICXX 1
 #define OMPI_SKIP_MPICXX 1
@@ -19,14 +18,14 @@ namespace {
 enum How { RETURN, THROW, JUMP };
 
 How how = RETURN;
-std::jmp_buf place;
+jmp_buf place;
 
 void leave()
 {
     if (how == THROW)
-        throw std::runtime_error("left");
+        throw 1;
     if (how == JUMP)
-        std::longjmp(place, 1);
+        longjmp(place, 1);
 }
 
 void on_error(MPI_Comm *, int *, ...)
@@ -77,7 +76,7 @@ int leave_by(How way, void (*call)())
     } else {
         try {
             call();
-        } catch (const std::exception &) {
+        } catch (int) {
             left = 1;
         }
     }
@@ -111,8 +110,8 @@ int main(int argc, char **argv)
         reductions += leave_by(THROW, reduction) + leave_by(JUMP, reduction);
     }
     int copies = leave_by(THROW, copy);
-    std::printf("rank %d has left: %d sends, %d reductions, %d copies\n", rank, sends, reductions, copies);
-    std::fflush(stdout);
+    printf("rank %d has left: %d sends, %d reductions, %d copies\n", rank, sends, reductions, copies);
+    fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }

@@ -39,14 +39,21 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Outcome>
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let mut child = command.process_group(0).spawn()?;
-    let status = match wait(&mut child, limit)? {
-        Some(status) => Some(status),
-        None => {
-            end(&mut child)?;
-            None
-        }
-    };
+    let status = wait_or_end(&mut child, limit)?;
     Ok(Outcome { status, stdout: text(stdout)?, stderr: text(stderr)? })
+}
+
+/// The status of a program that was started as the first one of a process group; nothing if its time was over, and it was ended with
+/// what it has started.
+///
+/// # Errors
+/// The system's: it is no child of this process.
+pub(crate) fn wait_or_end(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let status = wait(child, limit)?;
+    if status.is_none() {
+        end(child)?;
+    }
+    Ok(status)
 }
 
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {

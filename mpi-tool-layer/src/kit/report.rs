@@ -104,7 +104,8 @@ impl TableReport<'_> {
             )?;
         }
         writeln!(out)?;
-        if let Some(efficiency) = times.efficiency().filter(|_| has_time && ranks > 1) {
+        let efficiency = times.efficiency();
+        if let Some(efficiency) = efficiency.filter(|_| has_time && ranks > 1) {
             let Efficiency { parallel, load_balance, communication } = efficiency;
             let [parallel, load_balance, communication] =
                 [parallel, load_balance, communication].map(|part| part * 100.0);
@@ -126,8 +127,7 @@ impl TableReport<'_> {
             )?;
         }
         let mut shown = SHOWN;
-        let is_known = times.efficiency().is_some();
-        if let Some(segments) = view.segments().filter(|_| ranks > 1 && is_known) {
+        if let Some(segments) = view.segments().filter(|_| ranks > 1 && efficiency.is_some()) {
             shown -= self.segments_text(out, segments)?;
         }
         for (index, measure) in table.measures().iter().enumerate().skip(1) {

@@ -4,12 +4,10 @@ use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
+use crate::limited::wait_or_end;
 use crate::out::errln;
 
 /// So long may it take.
@@ -17,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Runs a command of the shell, and waits for it. What becomes of it is said if it fails.
 pub(super) fn run(command: &str, report: &str, folder: &Path) {
-    match start(command, report, folder).and_then(|mut child| wait(&mut child, LONGEST)) {
+    match start(command, report, folder).and_then(|mut child| wait_or_end(&mut child, LONGEST)) {
         Ok(Some(status)) if status.success() => {}
         Ok(Some(status)) => errln!("mpi-tool: the command of --on-hang has failed: {status}"),
         Ok(None) => errln!(
@@ -41,24 +39,13 @@ fn start(command: &str, report: &str, folder: &Path) -> io::Result<Child> {
     shell.process_group(0).spawn()
 }
 
-/// Its status, or nothing if it had to be ended.
-fn wait(child: &mut Child, longest: Duration) -> io::Result<Option<ExitStatus>> {
-    let end = Instant::now() + longest;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-            child.wait()?;
-            return Ok(None);
-        }
-        sleep(Duration::from_millis(20));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::thread::sleep;
+    use std::time::Instant;
+
+    use rustix::process::Pid;
+
     use super::*;
 
     #[test]
@@ -66,7 +53,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let command = "cat > \"$MPI_TOOL_RUN/said\"; exit 3";
         let mut child = start(command, "ranks hang\n", folder.path()).unwrap();
-        assert_eq!(wait(&mut child, LONGEST).unwrap().unwrap().code(), Some(3));
+        assert_eq!(wait_or_end(&mut child, LONGEST).unwrap().unwrap().code(), Some(3));
         assert_eq!(std::fs::read_to_string(folder.path().join("said")).unwrap(), "ranks hang\n");
     }
 
@@ -78,7 +65,7 @@ mod tests {
         let command = format!("sleep 100 > '{0}'.a & sleep 100", pipe.display());
         let mut child = start(&command, "", folder.path()).unwrap();
         let group = Pid::from_child(&child);
-        assert!(wait(&mut child, Duration::from_millis(300)).unwrap().is_none());
+        assert!(wait_or_end(&mut child, Duration::from_millis(300)).unwrap().is_none());
         let begin = Instant::now();
         while rustix::process::test_kill_process_group(group).is_ok() {
             assert!(begin.elapsed() < LONGEST, "a process is left");

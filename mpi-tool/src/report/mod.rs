@@ -290,15 +290,10 @@ impl Report {
                 "--trace adds to the text only: leave out --to, and -o with a name of another format"
             );
         }
+        let mut look_up = || frames(&run.table, &mut symbols);
         let waiting = match (&self.trace, to, self.matrix) {
-            (Some(trace), ..) => {
-                let frames = frames(&run.table, &mut symbols);
-                Some(section::of(trace, run.table.ranks, &frames)?)
-            }
-            (None, To::Text, None) => {
-                let frames = frames(&run.table, &mut symbols);
-                section::beside(file, run.table.ranks, &frames)
-            }
+            (Some(trace), ..) => Some(section::of(trace, run.table.ranks, &look_up())?),
+            (None, To::Text, None) => section::beside(file, run.table.ranks, look_up),
             _ => None,
         };
         if let Some(file) = &self.placement {

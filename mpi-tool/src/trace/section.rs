@@ -49,8 +49,13 @@ fn share_functions(trace: &Trace, frames: &[Vec<Frame>]) -> bool {
     functions.is_empty() || functions.contains(first) || of_report.any(|it| functions.contains(it))
 }
 
-/// Of the trace in a report's own folder, if one is there with as many ranks.
-pub(crate) fn beside(report: &Path, ranks: Option<u64>, frames: &[Vec<Frame>]) -> Option<String> {
+/// Of the trace in a report's own folder, if one is there with as many ranks. `frames` looks the functions of the report's call sites
+/// up, which is done only then.
+pub(crate) fn beside(
+    report: &Path,
+    ranks: Option<u64>,
+    frames: impl FnOnce() -> Vec<Vec<Frame>>,
+) -> Option<String> {
     let folder = match report.parent() {
         _ if report.is_dir() => report,
         Some(folder) if folder != Path::new("") => folder,
@@ -62,7 +67,7 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>, frames: &[Vec<Frame>]) -
     match super::read(&[folder.to_owned()]) {
         Ok((trace, messages)) => {
             let is_the_same =
-                ranks == Some(trace.processes.len() as u64) && share_functions(&trace, frames);
+                ranks == Some(trace.processes.len() as u64) && share_functions(&trace, &frames());
             is_the_same.then(|| written(&trace, &messages, folder))
         }
         Err(error) => {

@@ -145,7 +145,7 @@ fn last(process: &Process) -> Option<i64> {
     calls.map(|call| if call.function == finalize { call.begin } else { call.end }).max()
 }
 
-/// Does a thread call functions that may wait, or has it initialized MPI?
+/// Is MPI's time part of the thread's: has it initialized MPI, or called a function that may wait?
 pub(super) fn talks(thread: &Thread) -> bool {
     let talks = |function| is_init(function) || is_poll(function) || may_wait(function);
     thread.calls.iter().any(|call| talks(call.function))

@@ -67,7 +67,7 @@ use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionClass,
     FunctionId, MpiInterceptionLayer, Setting, SettingDefault, Settings, Site, Tool, Word,
-    install_qmpi_layer, rank_among_strangers, world_position,
+    install_qmpi_layer, is_forked_child, rank_among_strangers, world_position,
 };
 
 use arguments::Checked;
@@ -450,7 +450,7 @@ impl Check {
         call: AnyCall<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if process::is_child() {
+        if is_forked_child() {
             return next_f();
         }
         let mut quiet = sanitizer::Quiet::begin();

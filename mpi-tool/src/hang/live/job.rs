@@ -10,14 +10,15 @@ use std::thread::{self, JoinHandle, sleep};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use clap::Parser;
 use rustix::fd::OwnedFd;
 use rustix::process::{Signal, getpgrp, kill_process_group};
 use rustix::stdio::dup2_stderr;
 use tempfile::TempPath;
 
+use super::Eye;
 use super::screen::{self, End};
-use super::{Eye, Filter};
-use crate::cli::{SortBy, Top};
+use crate::cli::Top;
 use crate::hang::find::Run;
 use crate::out::errln;
 use crate::temporary;
@@ -53,18 +54,18 @@ impl Live {
     /// Is there a terminal to draw on?
     ///
     /// # Errors
-    /// There is none.
+    /// Standard output is no terminal.
     pub(crate) fn check() -> Result<()> {
         if !io::stdout().is_terminal() {
             bail!(
-                "--live draws on a terminal, and standard output is none; without --live, `mpi-tool top --once` or \
+                "--live draws on a terminal, and standard output is no terminal; without --live, `mpi-tool top --once` or \
                  `mpi-tool top --json` say the same of a run with mpi-watch; nothing was started"
             );
         }
         Ok(())
     }
 
-    /// Has the launcher write into the file instead of the terminal, and read nothing from there.
+    /// Has the launcher write into the file instead of the terminal, and read an empty input instead of the terminal's.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -123,7 +124,7 @@ impl Live {
 
     fn screen(&self, is_over: &AtomicBool) -> Result<End> {
         let run = Run::in_folder(&self.folder)?;
-        let options = Top::of_job();
+        let options = as_usual();
         let mut eye = Eye::new(run, options.window);
         screen::run(&mut eye, &options, Some(&Job { is_over, output: &self.output }))
     }
@@ -160,21 +161,12 @@ impl Drop for Diverted {
     }
 }
 
-impl Top {
-    /// What `mpi-tool top` does if nothing else is said.
-    fn of_job() -> Self {
-        Self {
-            run: None,
-            window: Duration::from_secs(5),
-            every: Duration::from_secs(1),
-            once: false,
-            json: false,
-            openmetrics: None,
-            token: None,
-            record: None,
-            filter: Filter::default(),
-            sort: SortBy::Worst,
-            top: 20,
-        }
+/// What `mpi-tool top` does if nothing else is said.
+fn as_usual() -> Top {
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        top: Top,
     }
+    Alone::parse_from(["top"]).top
 }

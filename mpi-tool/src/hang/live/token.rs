@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use super::serve::digest;
 use crate::hang::find::{Run, user};
 
-/// So long is a token at least.
+/// The fewest letters that a token has.
 const SHORTEST: usize = 16;
 
 #[derive(Debug)]
